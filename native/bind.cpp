@@ -1,0 +1,12 @@
+// The Python module labelwood._native. One bind_*.cpp per topic; only these files know Python.
+#include <nanobind/nanobind.h>
+
+#include "bind.hpp"
+#include "parallel.hpp"
+
+namespace nb = nanobind;
+
+NB_MODULE(_native, m) {
+    m.doc() = "labelwood's C++ kernels: plain arrays in and out; the Python modules around it hold the policy.";
+    m.def("max_threads", &lw::max_threads, "The number of processors that OpenMP may use.");
+}

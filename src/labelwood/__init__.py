@@ -1,0 +1,63 @@
+"""labelwood: give an item the few right labels out of hundreds to millions.
+
+Public names are loaded when first used, so that `import labelwood` costs milliseconds and pulls in nothing heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# public name -> module that holds it
+_HOMES = {
+    "BudgetError": "errors",
+    "DataError": "errors",
+    "Dataset": "data.dataset",
+    "Explanation": "models.explanation",
+    "LabelwoodError": "errors",
+    "Model": "models.base",
+    "ModelFileError": "errors",
+    "NotFittedError": "errors",
+    "OneVsAll": "models.one_vs_all",
+    "ParamError": "errors",
+    "Popular": "models.popular",
+    "Tagger": "tagger",
+    "TfidfVectorizer": "features.tfidf",
+    "TopK": "topk",
+    "evaluate": "metrics.evaluate",
+    "load": "models.load",
+    "read": "data.read",
+    "write": "data.write",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+if TYPE_CHECKING:
+    from labelwood.data.dataset import Dataset
+    from labelwood.data.read import read
+    from labelwood.data.write import write
+    from labelwood.errors import BudgetError, DataError, LabelwoodError, ModelFileError, NotFittedError, ParamError
+    from labelwood.features.tfidf import TfidfVectorizer
+    from labelwood.metrics.evaluate import evaluate
+    from labelwood.models.base import Model
+    from labelwood.models.explanation import Explanation
+    from labelwood.models.load import load
+    from labelwood.models.one_vs_all import OneVsAll
+    from labelwood.models.popular import Popular
+    from labelwood.tagger import Tagger
+    from labelwood.topk import TopK
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'labelwood' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
+    value = getattr(importlib.import_module(f"labelwood.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

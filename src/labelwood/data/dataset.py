@@ -1,0 +1,112 @@
+"""Dataset: rows with features or texts (or both) and labels, aligned and immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import DataError
+from labelwood.matrices import as_features, as_labels, check_same_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows to learn from or to judge by: features `x`, labels `y`, and what is known beside them.
+
+    x: CSR float32 (n_rows, n_features), or None for raw texts. y: CSR of ones (n_rows, n_labels).
+    texts and row_ids: one a row. label_names: one a column of y. feature_names: one a column of x.
+    filter_pairs: int64 (m, 2) pairs (row, label) to leave out of an evaluation (LF-* data sets).
+    source: where it came from. notes: what the reader wants to tell (index base found, rows skipped, ...).
+    """
+
+    x: sparse.csr_matrix | None
+    y: sparse.csr_matrix
+    texts: Sequence[str] | None = None
+    label_names: Sequence[str] | None = None
+    feature_names: Sequence[str] | None = None
+    row_ids: Sequence[str] | None = None
+    filter_pairs: npt.NDArray[np.int64] | None = None
+    source: str = "memory"
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.x is None and self.texts is None:
+            raise DataError(f"{self.source}: a data set needs features (x) or texts")
+        y = as_labels(self.y)
+        object.__setattr__(self, "y", y)
+        if self.x is not None:
+            x = as_features(self.x)
+            object.__setattr__(self, "x", x)
+            check_same_rows(x, y)
+        for name, items, expected in (
+            ("texts", self.texts, y.shape[0]),
+            ("row_ids", self.row_ids, y.shape[0]),
+            ("label_names", self.label_names, y.shape[1]),
+            ("feature_names", self.feature_names, None if self.x is None else self.x.shape[1]),
+        ):
+            if items is None or expected is None:
+                continue
+            if len(items) != expected:
+                raise DataError(f"{self.source}: {len(items)} {name} for {expected} {'rows' if expected == y.shape[0] else 'columns'}")
+            object.__setattr__(self, name, tuple(items))
+        if self.filter_pairs is not None:
+            object.__setattr__(self, "filter_pairs", _checked_pairs(self.filter_pairs, y.shape, self.source))
+
+    def __len__(self) -> int:
+        return int(self.y.shape[0])
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.y.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        """The number of label columns, used or not."""
+        return int(self.y.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        """The number of feature columns; 0 when there are only texts."""
+        return 0 if self.x is None else int(self.x.shape[1])
+
+    def features(self) -> sparse.csr_matrix:
+        """The feature matrix; DataError if the rows are raw texts."""
+        if self.x is None:
+            raise DataError(
+                f"{self.source}: the rows are texts without features; use labelwood.Tagger (or `labelwood train` with "
+                "--text), which makes features from texts"
+            )
+        return self.x
+
+    def take(self, rows: Any) -> Dataset:
+        """The data set of some rows (a slice, a mask or an index array), everything kept aligned."""
+        index = np.arange(self.n_rows)[rows]
+        pairs = None
+        if self.filter_pairs is not None:
+            place = np.full(self.n_rows, -1, np.int64)
+            place[index] = np.arange(len(index))
+            kept = place[self.filter_pairs[:, 0]] >= 0
+            pairs = np.column_stack([place[self.filter_pairs[kept, 0]], self.filter_pairs[kept, 1]])
+        return replace(
+            self,
+            x=None if self.x is None else self.x[index],
+            y=self.y[index],
+            texts=None if self.texts is None else [self.texts[i] for i in index],
+            row_ids=None if self.row_ids is None else [self.row_ids[i] for i in index],
+            filter_pairs=pairs,
+        )
+
+
+def _checked_pairs(pairs: Any, shape: tuple[int, int], source: str) -> npt.NDArray[np.int64]:
+    array = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    for column, size, what in ((0, shape[0], "row"), (1, shape[1], "label")):
+        bad = np.flatnonzero((array[:, column] < 0) | (array[:, column] >= size))
+        if len(bad):
+            raise DataError(f"{source}, filter pair {bad[0] + 1}: {what} {array[bad[0], column]} is outside 0..{size - 1}")
+    return array

@@ -1,0 +1,38 @@
+"""Every error that a caller can cause; the CLI and the server translate them, the library knows neither."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LabelwoodError(Exception):
+    """Base of all errors that input, parameters or files can cause."""
+
+
+class DataError(LabelwoodError, ValueError):
+    """Input data is damaged or does not fit: says where, what came and what was allowed."""
+
+
+class ParamError(LabelwoodError, ValueError):
+    """A parameter is unknown or outside its range."""
+
+
+class NotFittedError(LabelwoodError, AttributeError):
+    """A model was asked before it was trained."""
+
+
+class ModelFileError(LabelwoodError):
+    """A saved model is missing, damaged, or from an incompatible version."""
+
+
+class BudgetError(LabelwoodError):
+    """The work does not fit into the memory that was allowed."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
+    """The message for an unknown name: the nearest known one, then all of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"unknown {what} {name!r}{hint} (known: {', '.join(names)})"

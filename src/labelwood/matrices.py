@@ -1,0 +1,105 @@
+"""Feature and label matrices as the kernels want them: checked CSR, made from whatever the caller has.
+
+Nothing here edits the caller's arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelwood.errors import DataError
+
+
+def as_features(x: Any, what: str = "x") -> sparse.csr_matrix:
+    """A float32 CSR matrix with sorted, unique columns and finite values, from any sparse matrix or array.
+
+    One row may also come as a 1-d array. Raises DataError with the row of the first bad value.
+    """
+    matrix = _as_csr(x, np.float32, what)
+    if matrix.nnz:
+        # A sum is finite unless some value is not (or the sum overflows): one cheap pass decides almost always.
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = float(np.abs(matrix.data).sum(dtype=np.float64))
+        if not np.isfinite(total):
+            bad = np.flatnonzero(~np.isfinite(matrix.data))
+            if len(bad):
+                row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+                value, column = matrix.data[bad[0]], matrix.indices[bad[0]]
+                raise DataError(f"{what}, row {row}: feature {column} is {value}; only finite numbers are allowed")
+    return matrix
+
+
+def as_labels(y: Any, what: str = "y") -> sparse.csr_matrix:
+    """A float32 CSR matrix of ones with sorted, unique columns; any non-zero entry counts as a label."""
+    matrix = _as_csr(y, np.float32, what)
+    if matrix.nnz and not np.all(matrix.data == 1):
+        if not np.all(np.isfinite(matrix.data)):
+            raise DataError(f"{what} holds values that are not finite; a label is present (non-zero) or absent")
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
+        matrix.data[:] = 1
+    return matrix
+
+
+def check_same_rows(x: sparse.csr_matrix, y: sparse.csr_matrix) -> None:
+    """Refuse features and labels with different numbers of rows."""
+    if x.shape[0] != y.shape[0]:
+        raise DataError(f"x has {x.shape[0]} rows but y has {y.shape[0]}: row i of y must hold the labels of row i of x")
+
+
+def normalized_rows(x: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The matrix with rows of Euclidean length 1; rows without features stay empty."""
+    counts = np.diff(x.indptr)
+    squares = np.zeros(x.shape[0], np.float64)
+    filled = counts > 0
+    if x.nnz:
+        squares[filled] = np.add.reduceat(np.square(x.data, dtype=np.float64), x.indptr[:-1][filled])
+    lengths = np.sqrt(squares)
+    lengths[lengths == 0] = 1
+    data = (x.data / np.repeat(lengths, counts)).astype(np.float32)
+    return _csr(data, x.indices, x.indptr, x.shape)
+
+
+def row_pointers(matrix: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The row pointers as int64, whatever scipy chose."""
+    return np.ascontiguousarray(matrix.indptr, dtype=np.int64)
+
+
+def column_ids(matrix: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """The column numbers as int32, whatever scipy chose."""
+    return np.ascontiguousarray(matrix.indices, dtype=np.int32)
+
+
+def _as_csr(source: Any, dtype: Any, what: str) -> sparse.csr_matrix:
+    if sparse.issparse(source):
+        if source.ndim == 1:
+            source = source.reshape((1, source.shape[0]))
+        matrix = source.tocsr() if source.format != "csr" else source
+        if matrix.data.dtype != dtype:
+            with np.errstate(over="ignore"):  # too large for float32: found as inf by the caller, with its row
+                matrix = matrix.astype(dtype)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        # A matrix (not array) of our own, so that x[0] is a row and nothing of the caller's is shared but the arrays.
+        return _csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+    try:
+        with np.errstate(over="ignore"):
+            array = np.asarray(source, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must be a scipy sparse matrix or an array of numbers, but is {type(source).__name__}") from error
+    if array.ndim == 1:
+        array = array[None, :]
+    if array.ndim != 2:
+        raise DataError(f"{what} must have two dimensions (rows, columns), but has {array.ndim}")
+    return sparse.csr_matrix(array)
+
+
+def _csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sparse.csr_matrix:
+    matrix = sparse.csr_matrix((data, indices, indptr), shape=shape, copy=False)
+    matrix.has_sorted_indices = True
+    matrix.has_canonical_format = True
+    return matrix
