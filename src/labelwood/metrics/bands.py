@@ -18,9 +18,10 @@ BANDS = ("head", "torso", "tail")
 def mass_bands(counts: npt.ArrayLike, n_bands: int = 10) -> Ints:
     """The band 0..n_bands-1 of each label (n_labels,): band 0 holds the most frequent labels.
 
-    Labels are sorted by training count, most frequent first (ties: smaller label first), and cut where the cumulative
-    count passes each n-th of the whole, so the bands have equal mass within one label, not equal numbers of labels. A
-    label goes where the middle of its mass lies; labels without training rows go to the last band.
+    Labels are sorted by training count, most frequent first (ties: smaller label first), and cut where the
+    cumulative count passes each n-th of the whole, so the bands have equal mass within one label, not equal
+    numbers of labels. A label goes where the middle of its mass lies; labels without training rows go to the
+    last band.
     """
     if isinstance(n_bands, bool) or not isinstance(n_bands, (int, np.integer)) or n_bands < 1:
         raise ParamError(f"n_bands must be a whole number from 1 up, but is {n_bands!r}")
@@ -37,13 +38,13 @@ def mass_bands(counts: npt.ArrayLike, n_bands: int = 10) -> Ints:
 
 
 def band_hits(hits: Hits, bands: Ints, n_bands: int, k: int) -> tuple[Floats, Floats]:
-    """(contributions to P@k, contributions to R@k) of the bands in per cent, each (n_bands,); they sum to P@k and R@k."""
+    """(parts of P@k, parts of R@k) in per cent, each (n_bands,): they sum to P@k and R@k."""
     rows, places = np.nonzero(hits.hit[:, :k])
     of_hit = bands[hits.top.labels[rows, places]]
     shares = 1.0 / np.maximum(1, hits.n_true)
-    precision = np.bincount(of_hit, minlength=n_bands) * (100.0 / (hits.n_rows * k))
+    precision = np.bincount(of_hit, minlength=n_bands).astype(np.float64) * (100.0 / (hits.n_rows * k))
     recall = np.bincount(of_hit, weights=shares[rows], minlength=n_bands) * (100.0 / hits.n_rows)
-    return precision, recall
+    return np.asarray(precision, np.float64), np.asarray(recall, np.float64)
 
 
 def band_report(
@@ -51,12 +52,14 @@ def band_report(
 ) -> dict[str, npt.NDArray[Any]]:
     """What each band of labels gives, as arrays (n_bands,), most frequent band first.
 
-    "labels": labels in the band. "mass": their training positives. "truth": their positives in y. "hits": how many of
-    those are among the first k answers. "found": hits / truth in per cent. "P@k" and "R@k" (with the number for k): the
-    band's contributions, which sum to P@k and R@k.
+    "labels": labels in the band. "mass": their training positives. "truth": their positives in y. "hits":
+    how many of those are among the first k answers. "found": hits / truth in per cent. "P@k" and "R@k" (with
+    the number for k): the band's contributions, which sum to P@k and R@k.
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= top.k:
-        raise ParamError(f"k must be 1..{top.k} (the prediction's places), but is {k!r}; predict with a larger k")
+        raise ParamError(
+            f"k must be 1..{top.k} (the prediction's places), but is {k!r}; predict with a larger k"
+        )
     hits = hit_matrix(top, y)
     counts, _ = label_counts(train_y, n_train)
     if len(counts) != hits.n_labels:

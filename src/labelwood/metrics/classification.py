@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of label sets (the first k answers, or all above a threshold): micro, macro and per sample."""
+"""Precision, recall, F1 of label sets (the first k answers, or all above a threshold), in three averages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def classification_at(hits: Hits, k: int, counts: LabelCounts) -> dict[str, floa
 
 
 def classification_above(hits: Hits, threshold: float) -> dict[str, float]:
-    """micro-, macro- and sample-P, -R and -F1 in per cent, of all answers with a score of at least the threshold."""
+    """micro-, macro- and sample-P, -R and -F1 in per cent, of all answers scoring at least the threshold."""
     number = isinstance(threshold, (int, float, np.integer, np.floating)) and not isinstance(threshold, bool)
     if not number or not np.isfinite(threshold):
         raise ParamError(f"threshold must be a finite number, but is {threshold!r}")

@@ -39,14 +39,16 @@ def evaluate(
 ) -> dict[str, float]:
     """The metrics of a prediction against the true labels y (n_rows, n_labels): name -> per cent.
 
-    For each k: "P@k", "R@k", "nDCG@k", "RP@k", "coverage@k", "abandonment@k", and "micro-", "macro-" and "sample-" with "P@k",
-    "R@k" and "F1@k". With train_y (the training labels, or their counts per label and n_train) also "PSP@k", "PSnDCG@k" and
-    "PSR@k"; A and B are the propensity constants. With a threshold also "micro-F1@t=0.5" and so on. With per_band also
-    "P@k[head]", "R@k[head]", and the same for torso and tail: contributions that sum to P@k and R@k.
+    For each k: "P@k", "R@k", "nDCG@k", "RP@k", "coverage@k", "abandonment@k", and "micro-", "macro-" and
+    "sample-" with "P@k", "R@k" and "F1@k". With train_y (the training labels, or their counts per label and
+    n_train) also "PSP@k", "PSnDCG@k" and "PSR@k"; A and B are the propensity constants. With a threshold
+    also "micro-F1@t=0.5" and so on. With per_band also "P@k[head]", "R@k[head]", and the same for torso and
+    tail: contributions that sum to P@k and R@k.
 
-    ks: None means 1, 3, 5 (and R@10, R@50, R@100) as far as the prediction has places. An asked k beyond is a ParamError.
-    filter_pairs: (row, label) pairs (m, 2) that are removed from prediction and truth before the first k answers are taken;
-    the prediction must then hold spare places (predict with a larger k). docs/reference/metrics.md has every definition.
+    ks: None means 1, 3, 5 (and R@10, R@50, R@100) as far as the prediction has places. An asked k beyond is
+    a ParamError. filter_pairs: (row, label) pairs (m, 2) that are removed from prediction and truth before
+    the first k answers are taken; the prediction must then hold spare places (predict with a larger k).
+    docs/reference/metrics.md has every definition.
     """
     honest_width = top.k
     if filter_pairs is not None:
@@ -92,12 +94,14 @@ def _by_band(hits: Hits, counts: npt.NDArray[np.int64], ks: list[int]) -> dict[s
     found: dict[str, float] = {}
     for k in ks:
         for letter, parts in zip(("P", "R"), band_hits(hits, bands, len(BANDS), k), strict=True):
-            found.update({f"{letter}@{k}[{band}]": float(part) for band, part in zip(BANDS, parts, strict=True)})
+            found.update(
+                {f"{letter}@{k}[{band}]": float(part) for band, part in zip(BANDS, parts, strict=True)}
+            )
     return found
 
 
 def _checked_ks(ks: Sequence[int] | None, k: int, honest_width: int) -> list[int]:
-    """The k to report, ascending; ParamError if one is no whole number or beyond what the prediction can tell."""
+    """The k to report, ascending; ParamError if one is no whole number or beyond the prediction."""
     if ks is None:
         usable = [wanted for wanted in DEFAULT_KS if wanted <= honest_width]
         if not usable:
@@ -111,10 +115,13 @@ def _checked_ks(ks: Sequence[int] | None, k: int, honest_width: int) -> list[int
         if isinstance(one, bool) or not isinstance(one, (int, np.integer)) or one < 1:
             raise ParamError(f"ks must be whole numbers from 1 up, but one is {one!r}")
     if wanted[-1] > k:
-        raise ParamError(f"metrics at {wanted[-1]} need as many answers, but the prediction has k={k}: predict with a larger k")
+        raise ParamError(
+            f"metrics at {wanted[-1]} need as many answers, but the prediction has k={k}: "
+            "predict with a larger k"
+        )
     if wanted[-1] > honest_width:
         raise ParamError(
-            f"after the filter pairs some rows have only {honest_width} of their {k} answers left, too few for metrics at "
-            f"{wanted[-1]}: predict with a larger k, so that spare answers can move up"
+            f"after the filter pairs some rows have only {honest_width} of their {k} answers left, "
+            f"too few for metrics at {wanted[-1]}: predict with a larger k, so that spare answers can move up"
         )
     return [int(one) for one in wanted]

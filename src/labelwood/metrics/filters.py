@@ -1,4 +1,4 @@
-"""Filter pairs of the LF-* data sets: (row, label) pairs that must count neither for nor against a prediction."""
+"""Filter pairs of the LF-* data sets: (row, label) pairs that count neither for nor against a prediction."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from labelwood.errors import DataError
 from labelwood.topk import PAD, TopK, empty
 
 
-def without_pairs(top: TopK, y: sparse.csr_matrix, pairs: npt.ArrayLike) -> tuple[TopK, sparse.csr_matrix, int]:
+def without_pairs(
+    top: TopK, y: sparse.csr_matrix, pairs: npt.ArrayLike
+) -> tuple[TopK, sparse.csr_matrix, int]:
     """(prediction, truth, honest width) with all (row, label) pairs removed from both.
 
-    Later answers move up, so a row keeps k answers only if it was predicted with more. The honest width is the largest
-    k for which no row lacks an answer because of the removal.
+    Later answers move up, so a row keeps k answers only if it was predicted with more. The honest width is
+    the largest k for which no row lacks an answer because of the removal.
     """
     n_rows, n_labels = y.shape
     checked = _checked(pairs, n_rows, n_labels)
@@ -53,9 +55,13 @@ def _checked(pairs: npt.ArrayLike, n_rows: int, n_labels: int) -> npt.NDArray[np
     if array.size == 0:
         return np.zeros((0, 2), np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
-        raise DataError(f"filter_pairs must be whole numbers (m, 2): row, label; but they are {array.dtype} {array.shape}")
+        raise DataError(
+            f"filter_pairs must be whole numbers (m, 2): row, label; but they are {array.dtype} {array.shape}"
+        )
     for column, size, what in ((0, n_rows, "row"), (1, n_labels, "label")):
         bad = np.flatnonzero((array[:, column] < 0) | (array[:, column] >= size))
         if len(bad):
-            raise DataError(f"filter pair {bad[0] + 1}: {what} {array[bad[0], column]} is outside 0..{size - 1}")
+            raise DataError(
+                f"filter pair {bad[0] + 1}: {what} {array[bad[0], column]} is outside 0..{size - 1}"
+            )
     return array.astype(np.int64)

@@ -22,7 +22,8 @@ Floats = npt.NDArray[np.float64]
 class Hits:
     """Predictions beside the truth: hit[i, j] is 1 if the j-th answer of row i is a true label of that row.
 
-    top: the predictions (n, k). y: the truth, CSR of ones (n, n_labels). hit: uint8 (n, k). n_true: int64 (n,).
+    top: the predictions (n, k). y: the truth, CSR of ones (n, n_labels). hit: uint8 (n, k). n_true: int64
+    (n,).
     """
 
     top: TopK
@@ -57,11 +58,11 @@ class Hits:
 
     def answered(self, k: int) -> Ints:
         """The number of answers (not padding) among the first k places of each row, int64 (n,)."""
-        return np.count_nonzero(self.top.labels[:, :k] != PAD, axis=1).astype(np.int64)
+        return np.asarray(np.count_nonzero(self.top.labels[:, :k] != PAD, axis=1), dtype=np.int64)
 
 
 def hit_matrix(top: TopK, y: Any, *, n_threads: int | None = None) -> Hits:
-    """The Hits of a prediction; DataError if rows do not match, or a row holds one label twice or one outside y."""
+    """The Hits of a prediction; DataError if rows do not match, or a label is given twice or is outside y."""
     truth = as_labels(y)
     if len(top) != truth.shape[0]:
         raise DataError(f"the prediction has {len(top)} rows but y has {truth.shape[0]}")

@@ -19,11 +19,14 @@ def per_label(
 ) -> dict[str, npt.NDArray[Any]]:
     """The columns of a per-label table, arrays (n_labels,), for the first k answers of each row.
 
-    "label": its number. "tp", "fp", "fn": rows where it was rightly given, wrongly given, missed. "precision", "recall",
-    "f1": in per cent, 0 where the divisor is 0. "train_count": its training rows, if train_y is given.
+    "label": its number. "tp", "fp", "fn": rows where it was rightly given, wrongly given, missed.
+    "precision", "recall", "f1": in per cent, 0 where the divisor is 0. "train_count": its training rows, if
+    train_y is given.
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= top.k:
-        raise ParamError(f"k must be 1..{top.k} (the prediction's places), but is {k!r}; predict with a larger k")
+        raise ParamError(
+            f"k must be 1..{top.k} (the prediction's places), but is {k!r}; predict with a larger k"
+        )
     hits = hit_matrix(top, y)
     counts = counts_at(hits, [k])[k]
     precision, recall, f1 = counts.scores()
