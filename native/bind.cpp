@@ -11,4 +11,5 @@ NB_MODULE(_native, m) {
     lw::bind_linear(m);
     m.def("max_threads", &lw::max_threads, "The number of processors that OpenMP may use.");
     lw::bind_hits(m);
+    lw::bind_tokens(m);
 }
