@@ -57,7 +57,9 @@ class TopicTree:
 
     def draw(self, uniform: Floats) -> Ints:
         """Labels by frequency."""
-        return self._draw_between(np.zeros(len(uniform), np.int64), np.full(len(uniform), self.n_labels), uniform)
+        return self._draw_between(
+            np.zeros(len(uniform), np.int64), np.full(len(uniform), self.n_labels), uniform
+        )
 
     def draw_near(self, labels: Ints, nearness: Floats, uniform: Floats) -> Ints:
         """Companions of labels by frequency, most from the same topic, some from its branch, few from anywhere."""
@@ -94,7 +96,7 @@ class TopicTree:
     def _draw_between(self, low: Ints, high: Ints, uniform: Floats) -> Ints:
         start, end = self._cumulative[low], self._cumulative[high]
         found = np.searchsorted(self._cumulative, start + uniform * (end - start), side="right") - 1
-        return np.clip(found, low, high - 1)
+        return np.asarray(np.clip(found, low, high - 1))
 
     def _mixed(self, kind: int, owner: Ints, rank: Ints, branch: Ints, shared: float) -> Ints:
         draw = keyed_uniform(self.seed, kind, owner, rank)
@@ -119,7 +121,9 @@ class RareLabels:
 
     def of_block(self, block: int) -> Ints:
         """The labels to be placed in one block, in tree order."""
-        return self._labels[np.searchsorted(self._home, block) : np.searchsorted(self._home, block, side="right")]
+        return self._labels[
+            np.searchsorted(self._home, block) : np.searchsorted(self._home, block, side="right")
+        ]
 
 
 def zipf_cumulative(n: int, exponent: float, shift: float) -> Floats:
