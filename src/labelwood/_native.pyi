@@ -2,7 +2,6 @@
 labelwood's C++ kernels: plain arrays in and out; the Python modules around it hold the policy.
 """
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import numpy
@@ -12,51 +11,65 @@ from numpy.typing import NDArray
 def max_threads() -> int:
     """The number of processors that OpenMP may use."""
 
-class TokenRules:
-    """How texts are cut into tokens."""
+class RowParser:
+    """Parses sparse text rows, block by block; see native/parse.hpp."""
 
-    def __init__(self, *, analyzer: str, min_n: int, max_n: int, lowercase: bool, min_length: int, stop_words: Sequence[str]) -> None: ...
+    def __init__(self, labels: bool, svmlight: bool = False, n_features: int = -1, n_labels: int = -1, index_base: int = 0, keep_going: bool = False, item: str = 'feature') -> None: ...
 
-class Vocabulary:
-    """Tokens by number, for fast look-up; does not change."""
+    def feed(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], last: bool, n_threads: int) -> int:
+        """
+        Parse the whole lines of a block and give the number of bytes used; with `last` the rest is a line too.
+        """
 
-    def __init__(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def assemble(self, x_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], x_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], x_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], y_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], y_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], bad_rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None:
+        """
+        Write all rows into arrays of the sizes n_rows + 1, x_size, y_size and n_bad, and forget them.
+        """
 
-    def __len__(self) -> int: ...
+    @property
+    def faults(self) -> list[tuple[int, str]]:
+        """(line, message) of the first bad rows."""
 
-    def find(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-        """The number of every token, -1 for unknown ones."""
+    @property
+    def stopped(self) -> bool:
+        """True after a fault, unless keep_going."""
 
-def count_tokens(texts: tuple, rules: TokenRules, *, min_rows: float, max_rows: float, max_tokens: int, want_rows: bool, n_threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], int, tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
-    """
-    The tokens of the texts and their counts: (token bytes, token offsets, rows with the token, occurrences, number of different tokens before the limits, (row pointers, columns, counts)). max_tokens 0 and n_threads 0: no limit.
-    """
+    @property
+    def n_lines(self) -> int: ...
 
-def look_up_tokens(texts: tuple, rules: TokenRules, vocabulary: Vocabulary, n_threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
-    """
-    Counts of the tokens that the vocabulary knows: (row pointers, columns, counts).
-    """
+    @property
+    def n_rows(self) -> int: ...
 
-def hash_tokens(texts: tuple, rules: TokenRules, n_buckets: int, n_threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
-    """
-    Counts of the tokens in columns hash % n_buckets: (row pointers, columns, counts).
-    """
+    @property
+    def n_bad(self) -> int:
+        """Bad rows met; they are kept as empty rows."""
 
-def split_text(text: str, rules: TokenRules) -> list:
-    """The tokens of one text."""
+    @property
+    def last_filled_row(self) -> int:
+        """The last row that is not a blank line; -1: none."""
 
-def token_hash(token: str) -> int:
-    """The 64-bit hash of a token, the same on every platform."""
+    @property
+    def x_size(self) -> int: ...
 
-def weigh_rows(pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], idf: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sublinear: bool, norm: str, n_threads: int, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """
-    Writes the tf-idf values of counted rows; an empty idf stands for ones.
-    """
+    @property
+    def y_size(self) -> int: ...
 
-def unicode_version() -> str:
-    """The Unicode version of the tokenizer's tables."""
+    @property
+    def duplicate_features(self) -> int: ...
 
-def unicode_class(code: int) -> int:
-    """
-    The class bits of a code point: 1 word, 2 space, 4 cased, 8 ignorable before or behind a sigma, 16 has a lower case.
-    """
+    @property
+    def duplicate_labels(self) -> int: ...
+
+    @property
+    def lowest_feature(self) -> int: ...
+
+    @property
+    def highest_feature(self) -> int:
+        """-1: there is no feature."""
+
+    @property
+    def highest_label(self) -> int:
+        """-1: there is no label."""
+
+def format_rows(x_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], x_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], x_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], y_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], y_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, last: int, labels: bool, svmlight: bool, index_base: int, n_threads: int) -> bytes:
+    """The text of the rows first..last, one a line."""
