@@ -16,4 +16,5 @@ NB_MODULE(_native, m) {
 
     lw::bind_parse(m);
 
+    lw::bind_twomeans(m);
 }

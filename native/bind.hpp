@@ -23,5 +23,6 @@ void bind_tokens(nanobind::module_& m);
 
 void bind_parse(nanobind::module_& m);
 
+void bind_twomeans(nanobind::module_& m);
 
 }  // namespace lw
