@@ -29,7 +29,9 @@ def read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
         delimiter = max(",;\t", key=first_line.count)
         if delimiter != ",":
             rows.notes.append(f"columns are separated by {_shown(delimiter)}")
-    records = _records(lines, delimiter)
+    # Tools that write TSV without a header do not quote: there a quote is a character like any other.
+    quotes = delimiter != "\t" or looks_like_header(first_line.split("\t"), options.text, options.labels)
+    records = _records(lines, delimiter, quotes)
     first = next(records, None)
     if first is None:
         raise DataError(f"{options.path}: no row is left")
@@ -101,13 +103,13 @@ class _Lines:
         return None
 
 
-def _records(lines: _Lines, delimiter: str) -> Iterator[Record]:
+def _records(lines: _Lines, delimiter: str, quotes: bool) -> Iterator[Record]:
     """(line where it begins, cells) of each record; blank lines between records are passed over."""
     while (item := lines.next()) is not None:
         number, line = item
         if not line:
             continue
-        if '"' not in line:
+        if not quotes or '"' not in line:
             yield number, line.split(delimiter)
             continue
         try:
