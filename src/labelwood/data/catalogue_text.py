@@ -20,8 +20,16 @@ from labelwood.data.dataset import Dataset
 from labelwood.errors import ParamError
 
 # How often a true property is tagged.
-TAGGED = {"department": 0.9, "kind": 0.97, "material": 0.4, "material kind": 0.55, "feature": 0.8, "feature kind": 0.45,
-          "use": 0.85, "brand": 0.15, "brand kind": 0.1}  # fmt: skip
+TAGGED = {
+    "department": 0.96,
+    "kind": 0.98,
+    "material": 0.4,
+    "material kind": 0.55,
+    "feature": 0.8,
+    "feature kind": 0.45,
+    "use": 0.85,
+    "brand kind": 0.3,
+}
 FEATURE_ODDS = (0.5, 0.32, 0.2, 0.14)
 USED = 0.7
 WRONG_TAG = 0.03
@@ -103,12 +111,11 @@ class _Draws:
 
 @functools.cache
 def _kinds() -> tuple[_Kind, ...]:
-    """All product kinds; popularity follows Zipf's law in an order that mixes the departments."""
-    products = [(department, product) for department, kinds in DEPARTMENTS.items() for product in kinds]
-    order = sorted(range(len(products)), key=lambda place: (place * 37) % 101 * 1000 + place)
+    """All product kinds; popularity follows Zipf's law, the first products of every department before the second."""
+    places = [(place, department) for department, kinds in DEPARTMENTS.items() for place in range(len(kinds))]
     kinds = []
-    for rank, place in enumerate(order):
-        department, (tag, other, materials, features, uses) = products[place]
+    for rank, (place, department) in enumerate(sorted(places, key=lambda item: item[0])):
+        tag, other, materials, features, uses = DEPARTMENTS[department][place]
         words = [tuple(words.split(",")) for words in (materials, features, uses)]
         kinds.append(_Kind(department, tag, other, words[0], words[1], words[2], 1 / (rank + 4)))
     return tuple(kinds)
@@ -133,7 +140,6 @@ def _ranked_tags() -> tuple[str, ...]:
         for use in kind.uses:
             expected[use] += share * USED / len(kind.uses) * TAGGED["use"]
         for brand, part in zip(BRANDS, brand_shares, strict=True):
-            expected[brand] += share * part * TAGGED["brand"]
             expected[_with(brand, kind)] += share * part * TAGGED["brand kind"]
     return tuple(sorted(expected, key=lambda tag: (-expected[tag], tag)))
 
@@ -168,8 +174,13 @@ def _kind_shares() -> tuple[float, ...]:
 def _tags(
     random: _Draws, kind: _Kind, material: str, features: list[str], use: str | None, brand: str
 ) -> list[str]:
-    possible = [("kind", kind.tag), ("department", kind.department), ("material", material),
-                ("material kind", _with(material, kind)), ("brand", brand), ("brand kind", _with(brand, kind))]  # fmt: skip
+    possible = [
+        ("kind", kind.tag),
+        ("department", kind.department),
+        ("material", material),
+        ("material kind", _with(material, kind)),
+        ("brand kind", _with(brand, kind)),
+    ]
     for feature in features:
         possible += [("feature", feature), ("feature kind", _with(feature, kind))]
     if use is not None:
