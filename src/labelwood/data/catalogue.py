@@ -1,6 +1,7 @@
 """Data sets known by name: their sizes, licences, propensity constants, and where a mirror keeps them.
 
-Sizes are those of the Extreme Classification Repository (bag-of-words releases); eurlex57k's are the official split.
+Sizes are those of the Extreme Classification Repository (bag-of-words releases); eurlex57k's are the official
+split.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _REPOSITORY_LICENCE = (
 class KnownData:
     """One data set: sizes are None where they are not known for certain.
 
-    url: the address of its archive, or None when there is none that may be fetched: then a mirror is needed, which
-    keeps it as `<mirror>/<name>.zip`. sha256: of the archive, when known. propensity: (A, B).
+    url: the address of its archive, or None when there is none that may be fetched: then a mirror is needed,
+    which keeps it as `<mirror>/<name>.zip`. sha256: of the archive, when known. propensity: (A, B).
     """
 
     name: str

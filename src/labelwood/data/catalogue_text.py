@@ -1,8 +1,8 @@
 """A readable catalogue of products with tags: texts for demonstrations and tests, made from our own grammar.
 
-Tags follow from what a product is: its department, kind, material, features and use, and combinations of them, as in
-"waterproof hiking boots". The text may name such a property or only describe it ("keeps you dry in a downpour"), may mention
-other products, and a tagger forgets some tags: learnable, but not trivial.
+Tags follow from what a product is: its department, kind, material, features and use, and combinations of
+them, as in "waterproof hiking boots". The text may name such a property or only describe it ("keeps you dry
+in a downpour"), may mention other products, and a tagger forgets some tags: learnable, but not trivial.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class _Kind:
 def make_texts(n_rows: int, *, n_labels: int = 300, seed: int = 0) -> Dataset:
     """A catalogue of n_rows products: texts (title, line break, description) with the n_labels most usual tags.
 
-    The columns depend on n_labels alone, so catalogues of different seeds fit together as training and test data.
+    The columns depend on n_labels alone, so catalogues of different seeds fit together as training and test
+    data.
     """
     if n_rows < 1:
         raise ParamError(f"n_rows must be at least 1, but is {n_rows}")

@@ -1,7 +1,8 @@
 """CSV and TSV: cells with quotes and embedded line breaks, errors by physical line.
 
-The standard csv module counts lines only behind a record, limits a cell to 128 KB by a global setting and swallows the
-rest of the file after an unclosed quote, so the cutting is done here; a line without quotes is one `str.split`.
+The standard csv module counts lines only behind a record, limits a cell to 128 KB by a global setting and
+swallows the rest of the file after an unclosed quote, so the cutting is done here; a line without quotes is
+one `str.split`.
 """
 
 from __future__ import annotations

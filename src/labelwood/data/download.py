@@ -22,7 +22,8 @@ from labelwood.progress import SILENT, Progress
 
 CHUNK_BYTES = 1 << 18
 TIMEOUT_SECONDS = 60
-# A connection may break again and again while the file grows; this many tries in a row without a new byte end it.
+# A connection may break again and again while the file grows; this many tries in a row without a new byte end
+# it.
 FRUITLESS_TRIES = 3
 
 MIRROR_VARIABLE = "LABELWOOD_MIRROR"

@@ -11,7 +11,8 @@ from labelwood.data.text_rows import TextRows, text_fault
 
 Label = str | int
 SEPARATORS = ("|", ";", ",")
-# A separator counts when this share of the filled cells holds it: one stray '|' in a name does not decide for a column.
+# A separator counts when this share of the filled cells holds it: one stray '|' in a name does not decide for
+# a column.
 SEPARATOR_SHARE = 0.01
 
 

@@ -57,10 +57,11 @@ def read_table(
 ) -> Dataset:
     """The texts, labels and ids of a table as a Dataset without features; what was guessed stands in its notes.
 
-    format: one of TABLE_FORMATS. text: the text column, or several ("title,description", joined line by line).
-    labels: the label column; "" for a table without labels. separator: where label strings are cut ("" never);
-    found over the column when not given. label_names: the columns of y, for a test file read after its training
-    file; other labels are left out and counted in the notes. Without it the columns are the labels in sorted order.
+    format: one of TABLE_FORMATS. text: the text column, or several ("title,description", joined line by
+    line). labels: the label column; "" for a table without labels. separator: where label strings are cut (""
+    never); found over the column when not given. label_names: the columns of y, for a test file read after
+    its training file; other labels are left out and counted in the notes. Without it the columns are the
+    labels in sorted order.
     """
     path = Path(path)
     if format not in _READERS:

@@ -23,8 +23,8 @@ _SPACE = re.compile(r"[ \t\v\f\r\n]+")
 def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]:
     """Write texts and label names to `path`, all or nothing; gives back notes on what the format could not hold.
 
-    .gz and .zst are compressed. Labels without a name are written as their column number. A column that no row uses
-    is not in the file: pass `label_names` when reading it back.
+    .gz and .zst are compressed. Labels without a name are written as their column number. A column that no
+    row uses is not in the file: pass `label_names` when reading it back.
     """
     path = Path(path)
     if format not in WRITTEN_FORMATS:
@@ -93,7 +93,8 @@ def _annif_line(row: Row) -> str:
 def _write_delimited(
     data: Dataset, rows: Iterator[Row], stream: IO[bytes], delimiter: str, names: list[str]
 ) -> None:
-    # A bar between labels reads well; names that hold a separator themselves make lists in the cells necessary.
+    # A bar between labels reads well; names that hold a separator themselves make lists in the cells
+    # necessary.
     marks = (*SEPARATORS, "[")
     listed = any(name != name.strip() or any(mark in name for mark in marks) for name in names)
     with_ids = data.row_ids is not None

@@ -1,6 +1,7 @@
 """The hidden truth of synthetic data: how often each label occurs, which topic it belongs to, which tokens it brings.
 
-Labels stand in tree order: topics are runs of labels, branches are runs of topics. Outside numbers are shuffled.
+Labels stand in tree order: topics are runs of labels, branches are runs of topics. Outside numbers are
+shuffled.
 """
 
 from __future__ import annotations
