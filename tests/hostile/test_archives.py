@@ -42,9 +42,15 @@ def refused(archive, tmp_path, words, **limits):
 
 
 def test_good_archives(tmp_path):
-    folder = unpack(zip_of(tmp_path / "a.zip", [("d/", b""), ("d/a.txt", b"one"), ("b.txt", b"two")]), tmp_path / "zip")
+    folder = unpack(
+        zip_of(tmp_path / "a.zip", [("d/", b""), ("d/a.txt", b"one"), ("b.txt", b"two")]), tmp_path / "zip"
+    )
     assert (folder / "d" / "a.txt").read_bytes() == b"one"
-    members = [("d", tarfile.DIRTYPE, ""), ("d/a.txt", tarfile.REGTYPE, b"one"), ("./b.txt", tarfile.REGTYPE, b"two")]
+    members = [
+        ("d", tarfile.DIRTYPE, ""),
+        ("d/a.txt", tarfile.REGTYPE, b"one"),
+        ("./b.txt", tarfile.REGTYPE, b"two"),
+    ]
     for name, mode in (("a.tar.gz", "w:gz"), ("a.tgz", "w:gz"), ("a.tar", "w")):
         folder = unpack(tar_of(tmp_path / name, members, mode), tmp_path / f"out-{name}")
         assert (folder / "d" / "a.txt").read_bytes() == b"one"
@@ -59,7 +65,9 @@ def test_names_that_point_outside(tmp_path, name):
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
 def test_links_and_devices(tmp_path, kind):
-    refused(tar_of(tmp_path / "a.tar.gz", [("link", kind, "/etc/passwd")]), tmp_path, r"link or device|damaged")
+    refused(
+        tar_of(tmp_path / "a.tar.gz", [("link", kind, "/etc/passwd")]), tmp_path, r"link or device|damaged"
+    )
 
 
 def test_links_in_zip(tmp_path):
@@ -67,7 +75,12 @@ def test_links_in_zip(tmp_path):
 
 
 def test_bombs_are_counted_while_unpacking(tmp_path):
-    refused(zip_of(tmp_path / "a.zip", [("big", b"0" * 5_000_000)]), tmp_path, "more than the allowed 1000000 bytes", max_bytes=1_000_000)
+    refused(
+        zip_of(tmp_path / "a.zip", [("big", b"0" * 5_000_000)]),
+        tmp_path,
+        "more than the allowed 1000000 bytes",
+        max_bytes=1_000_000,
+    )
     members = [(f"part{i}", tarfile.REGTYPE, b"0" * 600_000) for i in range(2)]
     refused(tar_of(tmp_path / "a.tar.gz", members), tmp_path, "more than the allowed", max_bytes=1_000_000)
 

@@ -95,7 +95,9 @@ def test_a_broken_json_array_cannot_be_skipped(tmp_path, content, line, words):
 def test_label_number_outside_the_name_file(tmp_path):
     (tmp_path / "labels.txt").write_text("a\nb\n")
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"text": "t", "labels": [1]}\n{"text": "u", "labels": [0, 2]}\n{"text": "v", "labels": [-1]}\n')
+    path.write_bytes(
+        b'{"text": "t", "labels": [1]}\n{"text": "u", "labels": [0, 2]}\n{"text": "v", "labels": [-1]}\n'
+    )
     with pytest.raises(DataError, match=r"line 2: label 2 is outside 0\.\.1, the lines of labels\.txt"):
         read_table(path, format="jsonl")
     data = read_table(path, format="jsonl", on_bad_row="skip")
@@ -114,7 +116,7 @@ def test_nothing_left_after_skipping(tmp_path):
 
 
 @pytest.mark.parametrize(("content", "words"), [
-    (b"a,b,c\n1,2,3\n", r"no column looks like the text.*columns: a, b, c"),
+    (b"a,b,c\n1,2,3\n", r"no column looks like text.*columns: a, b, c"),
     (b"text,text,labels\n1,2,3\n", "column 'text' stands there twice"),
 ])  # fmt: skip
 def test_columns_that_do_not_fit(tmp_path, content, words):
@@ -178,7 +180,9 @@ def test_parquet_rows_with_nulls(tmp_path):
     content=st.one_of(
         st.binary(max_size=200),
         st.text(alphabet='",\t\n|;[]{}:<>_ lab019\x00é', max_size=120).map(str.encode),
-        st.lists(st.sampled_from([GOOD_CSV, GOOD_JSON, b"0,1\tt\n", b"__label__a t\n", b'"', b"\n"])).map(b"".join),
+        st.lists(st.sampled_from([GOOD_CSV, GOOD_JSON, b"0,1\tt\n", b"__label__a t\n", b'"', b"\n"])).map(
+            b"".join
+        ),
     ),
     format=st.sampled_from(TABLE_FORMATS),
     policy=st.sampled_from(["error", "skip"]),
@@ -186,10 +190,13 @@ def test_parquet_rows_with_nulls(tmp_path):
 def test_any_bytes_give_rows_or_a_data_error(tmp_path, content, format, policy):
     path = tmp_path / "fuzz"
     path.write_bytes(content)
+    message = ""
     try:
         data = read_table(path, format=format, on_bad_row=policy)
     except DataError as error:
-        assert str(path) in str(error)
+        message = str(error)
+    if message:
+        assert message.startswith(str(path))
     else:
         assert len(data) == len(data.texts) >= 1
-        json.dumps([data.texts, data.label_names, data.notes])
+        json.dumps([data.texts, data.label_names, data.notes]).encode()

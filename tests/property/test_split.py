@@ -13,7 +13,9 @@ from labelwood.errors import DataError, ParamError
 
 def made(y):
     y = np.asarray(y, np.float32)
-    return Dataset(None, sparse.csr_matrix(y), [f"t{i}" for i in range(len(y))], row_ids=[str(i) for i in range(len(y))])
+    return Dataset(
+        None, sparse.csr_matrix(y), [f"t{i}" for i in range(len(y))], row_ids=[str(i) for i in range(len(y))]
+    )
 
 
 @st.composite

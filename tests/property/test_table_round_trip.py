@@ -40,7 +40,11 @@ def assert_same(data, back, ids=True):
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=datasets(), format=st.sampled_from(["csv", "tsv", "jsonl", "parquet"]), suffix=st.sampled_from(["", ".gz", ".zst"]))
+@given(
+    data=datasets(),
+    format=st.sampled_from(["csv", "tsv", "jsonl", "parquet"]),
+    suffix=st.sampled_from(["", ".gz", ".zst"]),
+)
 def test_tables_come_back(tmp_path, data, format, suffix):
     path = tmp_path / f"table.{format}{suffix}"
     assert write_table(data, path, format) == ()
@@ -50,7 +54,9 @@ def test_tables_come_back(tmp_path, data, format, suffix):
 plain_names = st.text(alphabet="abcdefgxyz-é#+", min_size=1, max_size=8)
 # These formats are lines: a text without line breaks comes back, blank lines are no rows.
 line_text = st.text(alphabet=characters, min_size=1, max_size=30).filter(
-    lambda text: text == text.strip() and not any(mark in text for mark in "\r\n\t") and "__label__" not in text
+    lambda text: (
+        text == text.strip() and not any(mark in text for mark in "\r\n\t") and "__label__" not in text
+    )
 )
 
 

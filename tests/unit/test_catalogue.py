@@ -22,7 +22,8 @@ def test_every_name_is_found_however_it_is_written():
 @pytest.mark.parametrize(("name", "constants"), [
     ("wikilshtc-325k", (0.5, 0.4)), ("wikipedia-500k", (0.5, 0.4)),
     ("amazon-670k", (0.6, 2.6)), ("amazon-3m", (0.6, 2.6)), ("lf-amazontitles-131k", (0.6, 2.6)),
-    ("wiki10-31k", (0.55, 1.5)), ("amazoncat-13k", (0.55, 1.5)), ("eurlex-4k", (0.55, 1.5)), ("bibtex", (0.55, 1.5)),
+    ("wiki10-31k", (0.55, 1.5)), ("amazoncat-13k", (0.55, 1.5)),
+    ("eurlex-4k", (0.55, 1.5)), ("bibtex", (0.55, 1.5)),
 ])  # fmt: skip
 def test_propensity_constants_as_published(name, constants):
     # AmazonCat-13K and Wiki10-31K are often given the wrong constants, by the words in their names.
@@ -36,7 +37,9 @@ def test_sizes_of_some():
 
 
 def test_unknown_name_is_refused_with_the_nearest():
-    with pytest.raises(DataError, match=r"unknown data set 'amazon-671k'; did you mean 'amazon-670k'.*bibtex"):
+    with pytest.raises(
+        DataError, match=r"unknown data set 'amazon-671k'; did you mean 'amazon-670k'.*bibtex"
+    ):
         find("amazon-671k")
     with pytest.raises(DataError, match="unknown data set"):
         propensity_constants("mydata")

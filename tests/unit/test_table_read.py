@@ -44,7 +44,9 @@ def test_semicolon_csv_is_found_and_told(tmp_path):
 
 
 def test_pandas_index_column_and_printed_lists(tmp_path):
-    data = read_table(put(tmp_path, "a.csv", ",text,labels\n0,hello,\"['x', 'y, z']\"\n1,you,[]\n"), format="csv")
+    data = read_table(
+        put(tmp_path, "a.csv", ",text,labels\n0,hello,\"['x', 'y, z']\"\n1,you,[]\n"), format="csv"
+    )
     assert labels_of(data) == [["x", "y, z"], []]
 
 
@@ -72,8 +74,12 @@ def test_two_columns_without_header(tmp_path):
     (["a,b"] * 500 + ["odd|one,c"], ","),
 ])  # fmt: skip
 def test_separator_is_found_over_the_column(tmp_path, cells, separator):
-    path = put(tmp_path, "a.jsonl", "".join(json.dumps({"text": "t", "labels": cell}) + "\n" for cell in cells))
-    expected = [sorted(part.strip() for part in (cell.split(separator) if separator else [cell])) for cell in cells]
+    path = put(
+        tmp_path, "a.jsonl", "".join(json.dumps({"text": "t", "labels": cell}) + "\n" for cell in cells)
+    )
+    expected = [
+        sorted(part.strip() for part in (cell.split(separator) if separator else [cell])) for cell in cells
+    ]
     assert labels_of(read_table(path, format="jsonl")) == expected
     assert labels_of(read_table(path, format="jsonl", separator=separator)) == expected
 
@@ -88,7 +94,7 @@ def test_table_without_labels(tmp_path):
     data = read_table(path, format="csv", labels="", label_names=["x", "y"])
     assert data.y.shape == (1, 2)
     assert data.y.nnz == 0
-    with pytest.raises(DataError, match=r"no column looks like the labels.*columns: id, text"):
+    with pytest.raises(DataError, match=r"no column looks like labels.*columns: id, text"):
         read_table(path, format="csv")
 
 
@@ -159,7 +165,11 @@ def test_annif_lines_and_json(tmp_path):
     data = read_table(put(tmp_path, "a.tsv", "a text\t<http://x/1> <http://x/2>\nother\t\n"), format="annif")
     assert labels_of(data) == [["http://x/1", "http://x/2"], []]
     rows = [
-        {"document_id": "d1", "text": "t", "subjects": [{"uri": "u1", "label": "bank"}, {"uri": "u3", "label": "z"}]},
+        {
+            "document_id": "d1",
+            "text": "t",
+            "subjects": [{"uri": "u1", "label": "bank"}, {"uri": "u3", "label": "z"}],
+        },
         {"document_id": "d2", "text": "t", "subjects": [{"uri": "u2", "label": "bank"}]},
     ]
     train = read_table(put(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))), format="annif")
@@ -171,7 +181,9 @@ def test_annif_lines_and_json(tmp_path):
 
 
 def test_pecos_and_libmultilabel(tmp_path):
-    data = read_table(put(tmp_path, "a.txt", "0,2\tfirst text\n1::0.5,2::0.1\tsecond\n\tthird\n"), format="pecos")
+    data = read_table(
+        put(tmp_path, "a.txt", "0,2\tfirst text\n1::0.5,2::0.1\tsecond\n\tthird\n"), format="pecos"
+    )
     assert labels_of(data) == [["0", "2"], ["1", "2"], []]
     assert noted(data, "1 lines grade their labels")
     two = read_table(put(tmp_path, "b.txt", "x y\ttext, one\nz\ttwo\n"), format="libmultilabel")
@@ -215,7 +227,9 @@ def test_unknown_format_and_policy(tmp_path):
         read_table(path, format="cvs")
     with pytest.raises(ParamError, match="on_bad_row must be one of error, skip"):
         read_table(path, format="csv", on_bad_row="ignore")
-    assert {"csv", "tsv", "jsonl", "parquet", "fasttext", "annif", "pecos", "libmultilabel"} == set(TABLE_FORMATS)
+    assert {"csv", "tsv", "jsonl", "parquet", "fasttext", "annif", "pecos", "libmultilabel"} == set(
+        TABLE_FORMATS
+    )
 
 
 def test_progress_is_reported(tmp_path):

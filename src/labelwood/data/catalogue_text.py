@@ -50,7 +50,7 @@ class _Kind:
 
 
 def make_texts(n_rows: int, *, n_labels: int = 300, seed: int = 0) -> Dataset:
-    """A catalogue of n_rows products: texts (title, line break, description) with the n_labels most usual tags.
+    """A catalogue of n_rows products: texts (title, line break, description) with the most usual tags.
 
     The columns depend on n_labels alone, so catalogues of different seeds fit together as training and test
     data.
@@ -112,7 +112,7 @@ class _Draws:
 
 @functools.cache
 def _kinds() -> tuple[_Kind, ...]:
-    """All product kinds; popularity follows Zipf's law, the first products of every department before the second."""
+    """All product kinds; popularity by Zipf's law, the first product of every department before the second."""
     places = [(place, department) for department, kinds in DEPARTMENTS.items() for place in range(len(kinds))]
     kinds = []
     for rank, (place, department) in enumerate(sorted(places, key=lambda item: item[0])):
@@ -195,7 +195,7 @@ def _tags(
 def _text(
     random: _Draws, kind: _Kind, material: str, features: list[str], use: str | None, brand: str
 ) -> str:
-    """Title and description; each property is named in the title, or told in a sentence that may not name it."""
+    """Title and description; a property is named in the title, or told in a sentence that may not name it."""
     name = kind.tag if random.chance(0.75) else kind.other_name
     title = [brand] if random.chance(0.8) else []
     sentences = []

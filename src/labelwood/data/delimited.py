@@ -17,7 +17,7 @@ Record = tuple[int, list[str]]
 
 
 def read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
-    """The rows of a CSV (`delimiter` None: comma, semicolon or tab, whichever the first line holds most) or TSV file.
+    """The rows of a TSV or CSV file (`delimiter` None: comma, semicolon or tab, by the first line).
 
     With a header line, or two columns without one: then the longer column is the text.
     """

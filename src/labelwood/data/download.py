@@ -1,4 +1,4 @@
-"""Files over HTTP(S): resumed where a connection broke, checked against a sum, and in place only when complete."""
+"""Files over HTTP(S): resumed where a connection broke, checked against a sum, in place when complete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CACHE_VARIABLE = "LABELWOOD_CACHE"
 
 
 def fetch(url: str, path: str | Path, *, sha256: str | None = None, progress: Progress = SILENT) -> Path:
-    """The path of the downloaded file; a broken download is resumed from `<path>.part` if the server's file is unchanged.
+    """The path of the downloaded file; a broken download goes on from `<path>.part` if the file is unchanged.
 
     A file already there is kept when it has the given sum, and replaced otherwise.
     """
@@ -49,7 +49,7 @@ def fetch(url: str, path: str | Path, *, sha256: str | None = None, progress: Pr
             if found != sha256.lower():
                 part.remove()
                 raise DataError(
-                    f"{url}: wrong checksum: expected sha256 {sha256.lower()}, got {found}; the file was discarded"
+                    f"{url}: wrong checksum: expected sha256 {sha256.lower()}, got {found}; discarded"
                 )
         part.body.replace(path)
         part.remove()
@@ -84,7 +84,7 @@ def cached(name: str, *, mirror: str | None = None, progress: Progress = SILENT)
     url = f"{base.rstrip('/')}/{entry.archive}" if base else entry.url
     if url is None:
         raise DataError(
-            f"{entry.title} is not in the cache, and has no address that may be fetched; download it by hand from "
+            f"{entry.title} is not in the cache and has no address to fetch; download it by hand from "
             f"{entry.homepage} into {folder}, or set {MIRROR_VARIABLE} to an address that has {entry.archive}"
         )
     archive = fetch(url, cache_folder() / entry.archive, sha256=entry.sha256, progress=progress)

@@ -143,7 +143,7 @@ def _refuse_outside(
 
 
 def _named(every: set[Label], titles: dict[str, str]) -> dict[Label, str]:
-    """Label -> name: its title when it has one that no other label shares, else title and address together."""
+    """Label -> name: its title when no other label shares it, else title and address together."""
     count = Counter(titles.get(str(label), str(label)) for label in every)
     named = {}
     for label in every:

@@ -14,7 +14,7 @@ from labelwood.errors import DataError, ParamError
 def split(
     data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool = True
 ) -> tuple[Dataset, Dataset]:
-    """(training part, test part); the test part holds the share `test` of the rows, rounded, in their old order.
+    """(training part, test part); the test part holds the share `test` of the rows, both in their old order.
 
     stratify: a label's share of test rows is as near to `test` as whole rows allow, rare labels first, and a
     label with two rows or more keeps at least one in the training part wherever the number of test rows
@@ -86,7 +86,7 @@ def _stratified(y: sparse.csr_matrix, order: npt.NDArray[np.int64], test: float,
 def _fill_up(
     chosen: list[int], n_test: int, labels: list[list[int]], goal: list[int], room: list[int]
 ) -> None:
-    """Add rows until there are n_test: without labels first, then those whose labels are least over their share."""
+    """Add rows until there are n_test: without labels first, then by how little labels exceed their share."""
     if len(chosen) == n_test:
         return
     taken = set(chosen)

@@ -136,7 +136,7 @@ def write_sparse(
     zipf: float = 0.85,
     progress: Progress = SILENT,
 ) -> None:
-    """Write the rows that `make_sparse` (part "train") or the test half of the pair (part "test") gives, as XMC text.
+    """Write the rows of `make_sparse` (part "train") or of the pair's test half (part "test") as XMC text.
 
     Block by block, so that memory depends on the number of labels and features, not of rows. .gz and .zst
     compress.
@@ -214,7 +214,7 @@ class _Source:
             yield self._block(part, block, rows, extra.of_block(block) if extra else None, thin)
 
     def _tune(self) -> None:
-        """Set how many labels and tokens to draw, so that rows have the wanted numbers after duplicates and losses."""
+        """Set how many labels and tokens to draw for the wanted numbers after duplicates and losses."""
         recipe = self.recipe
         for _ in range(3):
             x, y = self._block(TRAIN, 0, BLOCK_ROWS)
@@ -230,7 +230,7 @@ class _Source:
     def _block(
         self, part: int, block: int, rows: int, extra: npt.NDArray[np.int64] | None = None, thin: float = 1.0
     ) -> Block:
-        """Make a whole block and keep its first rows, so that a longer data set begins with the rows of a shorter one."""
+        """The first rows of a block, which is made whole: so a longer data set begins with a shorter one."""
         random = np.random.Generator(np.random.PCG64([self.recipe.seed, part, block]))
         main = self.tree.draw(random.random(BLOCK_ROWS))
         row, label = self._labels(random, main, thin)
@@ -267,7 +267,7 @@ class _Source:
     def _features(
         self, random: np.random.Generator, main: npt.NDArray[np.int64], y: sparse.csr_matrix
     ) -> sparse.csr_matrix:
-        """Token counts -> tf-idf rows of length 1. Every draw is made for the whole block, then cut to y's rows."""
+        """Tf-idf rows of length 1. Every draw is made for the whole block, then cut to y's rows."""
         recipe, rows = self.recipe, y.shape[0]
         normal = np.sqrt(-2 * np.log(1 - random.random(BLOCK_ROWS))) * np.cos(
             2 * np.pi * random.random(BLOCK_ROWS)

@@ -1,4 +1,4 @@
-"""Tables of texts with labels -> Dataset: CSV, TSV, JSON, Parquet, fastText, Annif, PECOS and LibMultiLabel lines."""
+"""Tables of texts with labels -> Dataset: CSV, TSV, JSON, Parquet, fastText, Annif, PECOS, LibMultiLabel."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_table(
     label_names: Sequence[str] | None = None,
     progress: Progress = SILENT,
 ) -> Dataset:
-    """The texts, labels and ids of a table as a Dataset without features; what was guessed stands in its notes.
+    """The texts, labels and ids of a table, a Dataset without features; what was guessed is in its notes.
 
     format: one of TABLE_FORMATS. text: the text column, or several ("title,description", joined line by
     line). labels: the label column; "" for a table without labels. separator: where label strings are cut (""

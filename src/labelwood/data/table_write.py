@@ -1,4 +1,4 @@
-"""Dataset with texts -> CSV, TSV, JSON lines, Parquet, fastText or Annif files, each read back by `read_table`."""
+"""Dataset with texts -> CSV, TSV, JSON lines, Parquet, fastText or Annif, as `read_table` reads them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPACE = re.compile(r"[ \t\v\f\r\n]+")
 
 
 def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]:
-    """Write texts and label names to `path`, all or nothing; gives back notes on what the format could not hold.
+    """Notes on what the format could not hold; texts and label names are written to `path`, all or nothing.
 
     .gz and .zst are compressed. Labels without a name are written as their column number. A column that no
     row uses is not in the file: pass `label_names` when reading it back.
@@ -140,5 +140,5 @@ def _check_annif_names(names: list[str], path: Path) -> None:
     for name in names:
         if any(mark in name for mark in "<>\t\r\n"):
             raise DataError(
-                f"{path}: the label {name!r} holds a bracket, tab or line break, which Annif's format cannot hold"
+                f"{path}: the label {name!r} holds a bracket, tab or line break: not for Annif files"
             )
