@@ -148,6 +148,24 @@ def test_compressed_and_missing_files(tmp_path):
             read_table(tmp_path, format=format)
 
 
+@pytest.mark.parametrize("format", [name for name in TABLE_FORMATS if name != "parquet"])
+def test_an_endless_line_is_refused(tmp_path, monkeypatch, format):
+    monkeypatch.setattr("labelwood.data.text_rows.MAX_LINE_BYTES", 1000)
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 5000)
+    with pytest.raises(DataError, match=r"line 1: longer than"):
+        read_table(path, format=format)
+
+
+def test_an_open_quote_does_not_take_all_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("labelwood.data.delimited.MAX_LINE_BYTES", 100)
+    path = tmp_path / "a.csv"
+    path.write_bytes(GOOD_CSV + b'"never closed,x\n' + b"more,y\n" * 100)
+    with pytest.raises(DataError, match=r"line 3: a quote is opened here and never closed"):
+        read_table(path, format="csv")
+    assert len(read_table(path, format="csv", on_bad_row="skip")) == 101
+
+
 def test_utf16_says_so(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("text,labels\nt,x\n".encode("utf-16"))

@@ -112,7 +112,7 @@ class _Draws:
 
 @functools.cache
 def _kinds() -> tuple[_Kind, ...]:
-    """All product kinds; popularity by Zipf's law, the first product of every department before the second."""
+    """All product kinds; popularity by Zipf's law, the first products of departments before the second."""
     places = [(place, department) for department, kinds in DEPARTMENTS.items() for place in range(len(kinds))]
     kinds = []
     for rank, (place, department) in enumerate(sorted(places, key=lambda item: item[0])):

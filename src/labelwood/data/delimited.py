@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from labelwood.data.columns import Columns, choose_columns, join_text, looks_like_header
+from labelwood.data.streams import MAX_LINE_BYTES
 from labelwood.data.text_rows import TableOptions, TextRows, text_lines
 from labelwood.errors import DataError
 
@@ -152,11 +153,13 @@ def _quoted_cell(line: str, place: int, lines: _Lines) -> tuple[str, str, int]:
     """(cell, the line it ends in, the place behind its closing quote)."""
     parts: list[str] = []
     taken: list[tuple[int, str]] = []
+    length = 0
     while True:
         end = line.find('"', place)
         if end < 0:
             parts.append(line[place:] + "\n")
-            item = lines.next()
+            length += len(parts[-1])
+            item = lines.next() if length < MAX_LINE_BYTES else None
             if item is None:
                 # Only the first line is lost: what was taken after it is read again as rows of its own.
                 lines.give_back(taken)

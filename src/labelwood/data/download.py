@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 import urllib.error
 import urllib.request
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ TIMEOUT_SECONDS = 60
 # A connection may break again and again while the file grows; this many tries in a row without a new byte end
 # it.
 FRUITLESS_TRIES = 3
+PAUSE_SECONDS = 0.1
 
 MIRROR_VARIABLE = "LABELWOOD_MIRROR"
 CACHE_VARIABLE = "LABELWOOD_CACHE"
@@ -151,6 +153,7 @@ def _fill(url: str, part: _Part, progress: Progress) -> None:
         except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
             reason = str(getattr(error, "reason", None) or error or type(error).__name__)
         fruitless = fruitless + 1 if part.size() <= before else 0
+        time.sleep(PAUSE_SECONDS * fruitless)
         if fruitless >= FRUITLESS_TRIES:
             have = (
                 f" after {part.size()} bytes (kept in {part.body.name}, a new try goes on from there)"
@@ -183,13 +186,22 @@ def _request(url: str, part: _Part, progress: Progress) -> bool:
         total = start + int(length) if length and length.isdecimal() else (place[1] if place else 0)
         done = start
         with part.body.open("ab") as body:
-            while chunk := response.read(CHUNK_BYTES):
+            while chunk := _read(response):
                 body.write(chunk)
                 done += len(chunk)
                 progress.step("fetching bytes", done, total)
             body.flush()
             os.fsync(body.fileno())
     return done >= total if total else True
+
+
+def _read(response: Any) -> bytes:
+    """The next bytes; any fault of the network is a ConnectionError, so that it is not taken for one of the disk."""
+    try:
+        chunk: bytes = response.read(CHUNK_BYTES)
+    except OSError as error:
+        raise ConnectionError(str(error)) from error
+    return chunk
 
 
 def _content_range(response: Any) -> tuple[int, int] | None:

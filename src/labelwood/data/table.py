@@ -23,9 +23,12 @@ from labelwood.data.label_sets import label_sets
 from labelwood.data.labelled_lines import PECOS_LABELS, read_libmultilabel, read_pecos
 from labelwood.data.parquet import read_parquet
 from labelwood.data.streams import plain_name
+from labelwood.data.table_write import write_table
 from labelwood.data.text_rows import TableOptions, TextRows
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
+
+__all__ = ["TABLE_FORMATS", "read_table", "sniff_table", "write_table"]
 
 T = TypeVar("T")
 
