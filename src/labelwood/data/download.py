@@ -196,7 +196,7 @@ def _request(url: str, part: _Part, progress: Progress) -> bool:
 
 
 def _read(response: Any) -> bytes:
-    """The next bytes; any fault of the network is a ConnectionError, so that it is not taken for one of the disk."""
+    """The next bytes; a fault of the network is a ConnectionError, so that it is not taken for the disk."""
     try:
         chunk: bytes = response.read(CHUNK_BYTES)
     except OSError as error:
