@@ -41,6 +41,8 @@ def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]
         _check_annif_names(names, path)
     if format in ("fasttext", "annif") and any(_BREAK.search(text) for text in data.texts):
         notes.append("line breaks and tabs in texts were written as spaces")
+    if format in ("fasttext", "annif") and data.row_ids is not None:
+        notes.append(f"row ids were left out ({format} has no place for them)")
     with atomic_output(path) as stream:
         rows = _rows(data, names)
         if format == "parquet":
