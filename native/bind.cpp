@@ -11,4 +11,7 @@ NB_MODULE(_native, m) {
     m.def("max_threads", &lw::max_threads, "The number of processors that OpenMP may use.");
     lw::bind_hits(m);
     lw::bind_linear(m);
+    lw::bind_parse(m);
+    lw::bind_tokens(m);
+    lw::bind_twomeans(m);
 }

@@ -2,6 +2,7 @@
 labelwood's C++ kernels: plain arrays in and out; the Python modules around it hold the policy.
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy
@@ -49,3 +50,208 @@ class WeightBlocks:
 
     def block_margins(self, block: int, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], margins: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """Fill margins with those of one row under all classifiers of a block."""
+
+class RowParser:
+    """Parses sparse text rows, block by block; see native/parse.hpp."""
+
+    def __init__(self, labels: bool, svmlight: bool = False, n_features: int = -1, n_labels: int = -1, index_base: int = 0, keep_going: bool = False, item: str = 'feature') -> None: ...
+
+    def feed(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], last: bool, n_threads: int) -> int:
+        """
+        Parse the whole lines of a block and give the number of bytes used; with `last` the rest is a line too.
+        """
+
+    def assemble(self, x_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], x_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], x_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], y_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], y_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], bad_rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None:
+        """
+        Write all rows into arrays of the sizes n_rows + 1, x_size, y_size and n_bad, and forget them.
+        """
+
+    @property
+    def faults(self) -> list[tuple[int, str]]:
+        """(line, message) of the first bad rows."""
+
+    @property
+    def stopped(self) -> bool:
+        """True after a fault, unless keep_going."""
+
+    @property
+    def n_lines(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_bad(self) -> int:
+        """Bad rows met; they are kept as empty rows."""
+
+    @property
+    def last_filled_row(self) -> int:
+        """The last row that is not a blank line; -1: none."""
+
+    @property
+    def x_size(self) -> int: ...
+
+    @property
+    def y_size(self) -> int: ...
+
+    @property
+    def duplicate_features(self) -> int: ...
+
+    @property
+    def duplicate_labels(self) -> int: ...
+
+    @property
+    def lowest_feature(self) -> int: ...
+
+    @property
+    def highest_feature(self) -> int:
+        """-1: there is no feature."""
+
+    @property
+    def highest_label(self) -> int:
+        """-1: there is no label."""
+
+def format_rows(x_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], x_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], x_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], y_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], y_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, last: int, labels: bool, svmlight: bool, index_base: int, n_threads: int) -> bytes:
+    """The text of the rows first..last, one a line."""
+
+class TokenRules:
+    """How texts are cut into tokens."""
+
+    def __init__(self, *, analyzer: str, min_n: int, max_n: int, lowercase: bool, min_length: int, stop_words: Sequence[str]) -> None: ...
+
+class Vocabulary:
+    """Tokens by number, for fast look-up; does not change."""
+
+    def __init__(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def find(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of every token, -1 for unknown ones."""
+
+def count_tokens(texts: tuple, rules: TokenRules, *, min_rows: float, max_rows: float, max_tokens: int, want_rows: bool, n_threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], int, tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
+    """
+    The tokens of the texts and their counts: (token bytes, token offsets, rows with the token, occurrences, number of different tokens before the limits, (row pointers, columns, counts)). max_tokens 0 and n_threads 0: no limit.
+    """
+
+def look_up_tokens(texts: tuple, rules: TokenRules, vocabulary: Vocabulary, n_threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    Counts of the tokens that the vocabulary knows: (row pointers, columns, counts).
+    """
+
+def hash_tokens(texts: tuple, rules: TokenRules, n_buckets: int, n_threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    Counts of the tokens in columns hash % n_buckets: (row pointers, columns, counts).
+    """
+
+def split_text(text: str, rules: TokenRules) -> list:
+    """The tokens of one text."""
+
+def token_hash(token: str) -> int:
+    """The 64-bit hash of a token, the same on every platform."""
+
+def weigh_rows(pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], idf: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sublinear: bool, norm: str, n_threads: int, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Writes the tf-idf values of counted rows; an empty idf stands for ones.
+    """
+
+def unicode_version() -> str:
+    """The Unicode version of the tokenizer's tables."""
+
+def unicode_class(code: int) -> int:
+    """
+    The class bits of a code point: 1 word, 2 space, 4 cased, 8 ignorable before or behind a sigma, 16 has a lower case.
+    """
+
+class SplitOptions:
+    """How label sets are split; see native/twomeans.hpp."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def weighted(self) -> bool: ...
+
+    @weighted.setter
+    def weighted(self, arg: bool, /) -> None: ...
+
+    @property
+    def similarity(self) -> float: ...
+
+    @similarity.setter
+    def similarity(self, arg: float, /) -> None: ...
+
+    @property
+    def exponent(self) -> float: ...
+
+    @exponent.setter
+    def exponent(self, arg: float, /) -> None: ...
+
+    @property
+    def frequency(self) -> float: ...
+
+    @frequency.setter
+    def frequency(self, arg: float, /) -> None: ...
+
+    @property
+    def cover(self) -> float: ...
+
+    @cover.setter
+    def cover(self, arg: float, /) -> None: ...
+
+    @property
+    def smoothing(self) -> float: ...
+
+    @smoothing.setter
+    def smoothing(self, arg: float, /) -> None: ...
+
+    @property
+    def fano(self) -> float: ...
+
+    @fano.setter
+    def fano(self, arg: float, /) -> None: ...
+
+    @property
+    def round_each(self) -> bool: ...
+
+    @round_each.setter
+    def round_each(self, arg: bool, /) -> None: ...
+
+    @property
+    def round_left(self) -> bool: ...
+
+    @round_left.setter
+    def round_left(self, arg: bool, /) -> None: ...
+
+    @property
+    def max_iterations(self) -> int: ...
+
+    @max_iterations.setter
+    def max_iterations(self, arg: int, /) -> None: ...
+
+    @property
+    def tolerance(self) -> float: ...
+
+    @tolerance.setter
+    def tolerance(self, arg: float, /) -> None: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+
+    @property
+    def n_threads(self) -> int: ...
+
+    @n_threads.setter
+    def n_threads(self, arg: int, /) -> None: ...
+
+def split_nodes(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cover_frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], want_left: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], key: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], n_left: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], objective: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], options: SplitOptions) -> None:
+    """
+    Split the nodes of one level in two, reordering `order` in place; fills n_left and objective.
+    """
+
+def halve_by_weight(ratios: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Fill alpha with the optimal halves by weight (one label may be fractional).
+    """
