@@ -1,4 +1,4 @@
-"""`write`: a Dataset -> a file of any writable format; reading it back gives the same numbers, bit for bit."""
+"""`write`: a Dataset -> a file of any writable format; reading it back gives the same numbers exactly."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def write(
 ) -> tuple[Path, ...]:
     """The files written: one, or two for the formats that are pairs (either name of the pair may be given).
 
-    format: xmc, xmc-split, svmlight, npz or a table format; None takes it from the name. `.gz` and `.zst` compress.
+    format: xmc, xmc-split, svmlight, npz or a table format; None takes it from the name; `.gz` and `.zst`
+    compress.
     index_base: the first feature's number in svmlight text; 1 unless given, as most tools expect.
     The files replace old ones only when they are complete.
     """
