@@ -15,7 +15,7 @@ from labelwood.data.npz import NAME as NPZ_NAME
 from labelwood.data.npz import read_npz
 from labelwood.data.streams import open_bytes, plain_name
 from labelwood.data.svmlight import read_svmlight
-from labelwood.data.text_rows import canonical_csr
+from labelwood.data.sparse_rows import canonical_csr
 from labelwood.data.xmc_format import SPLIT_NAME, read_xmc, read_xmc_split
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress

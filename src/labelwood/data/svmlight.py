@@ -8,7 +8,7 @@ from pathlib import Path
 from labelwood.data.bad_rows import BadRows
 from labelwood.data.companions import feature_names_beside, label_names_beside
 from labelwood.data.dataset import Dataset
-from labelwood.data.text_rows import MOST_COLUMNS, RowFormat, TextRows, canonical_csr, dropped, read_rows
+from labelwood.data.sparse_rows import MOST_COLUMNS, RowFormat, TextRows, canonical_csr, dropped, read_rows
 from labelwood.errors import DataError, ParamError
 from labelwood.progress import SILENT, Progress
 

@@ -13,7 +13,7 @@ from labelwood.data.bad_rows import BadRows
 from labelwood.data.companions import existing, feature_names_beside, filter_pairs_beside, label_names_beside
 from labelwood.data.dataset import Dataset
 from labelwood.data.streams import plain_name
-from labelwood.data.text_rows import RowFormat, TextRows, dropped, read_rows
+from labelwood.data.sparse_rows import RowFormat, TextRows, dropped, read_rows
 from labelwood.errors import DataError
 from labelwood.progress import SILENT, Progress
 
