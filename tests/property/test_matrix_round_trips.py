@@ -36,7 +36,7 @@ def datasets(draw):
 @given(data=datasets())
 def test_formats_with_a_header_give_everything_back(name, data):
     with tempfile.TemporaryDirectory() as folder:
-        back = lw.read(lw.write(data, Path(folder) / name)[0])
+        back = lw.read(lw.write(data, Path(folder) / name).paths[0])
     assert back.x.shape == data.x.shape
     assert back.y.shape == data.y.shape
     np.testing.assert_array_equal(back.x.toarray(), data.x.toarray())
@@ -48,7 +48,7 @@ def test_formats_with_a_header_give_everything_back(name, data):
 @given(data=datasets().filter(lambda data: data.n_rows > 0))
 def test_svmlight_gives_everything_back(base, data):
     with tempfile.TemporaryDirectory() as folder:
-        (path,) = lw.write(data, Path(folder) / "a.svm", index_base=base)
+        (path,) = lw.write(data, Path(folder) / "a.svm", index_base=base).paths
         sizes = {"n_features": data.n_features, "n_labels": data.n_labels}
         back = lw.read(path, index_base=base, **sizes)
         found = lw.read(path, **sizes) if base == 1 else back

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import sys
-import types
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import labelwood as lw
-from labelwood.data import text_rows
-from labelwood.data.read import FORMATS, find_format
+from labelwood.data import sparse_rows
+from labelwood.data.read import FORMATS, MATRIX_FORMATS, find_format
+from labelwood.data.table import TABLE_FORMATS
 from labelwood.progress import Callback
 
 XMC = b"3 4 5\n0,3 1:0.25 3:1\n 2:1\n4 0:12.5\n"
@@ -28,21 +26,6 @@ def file(tmp_path):
         return path
 
     return make
-
-
-@pytest.fixture
-def fake_table(monkeypatch):
-    module = types.ModuleType("labelwood.data.table")
-    module.calls = []
-    module.sniff_table = lambda name, head: "csv" if name.endswith(".csv") else None
-
-    def read_table(path, **options):
-        module.calls.append((path, options))
-        return lw.Dataset(None, sparse.csr_matrix((1, 1)), texts=["a"])
-
-    module.read_table = read_table
-    monkeypatch.setitem(sys.modules, "labelwood.data.table", module)
-    return module
 
 
 def check(data):
@@ -108,8 +91,8 @@ def test_steps_of_any_size_give_the_same(file, monkeypatch):
         path = file(name, b"500 4 5\n" + rows)
         whole = lw.read(path)
         for size in (16, 64, 1000):
-            monkeypatch.setattr(text_rows, "MAPPED_BYTES", size)
-            monkeypatch.setattr(text_rows, "STREAM_BYTES", size)
+            monkeypatch.setattr(sparse_rows, "MAPPED_BYTES", size)
+            monkeypatch.setattr(sparse_rows, "STREAM_BYTES", size)
             parts = lw.read(path)
             assert (whole.x != parts.x).nnz == 0
             assert (whole.y != parts.y).nnz == 0
@@ -239,16 +222,20 @@ def test_formats_are_found(file, name, content, format):
     assert find_format(file(name, content)) == format
 
 
-def test_tables_go_to_the_table_reader(file, fake_table):
-    path = file("a.csv", b"text,labels\n")
-    lw.read(path, text="t", labels="l", separator="|", on_bad_row="skip")
-    ((got, options),) = fake_table.calls
-    assert got == path
-    options.pop("progress")
-    assert options == {"format": "csv", "text": "t", "labels": "l", "separator": "|", "on_bad_row": "skip"}
+def test_tables_go_to_the_table_reader(file):
+    path = file("a.csv", b"t,l\nhello,x|y\nbye,y|z\n")
+    data = lw.read(path, text="t", labels="l", separator="|")
+    assert data.texts == ("hello", "bye")
+    assert data.label_names == ("x", "y", "z")
+    fixed = lw.read(path, text="t", labels="l", separator="|", label_names=["y", "x", "w"])
+    assert fixed.y.toarray().tolist() == [[1, 1, 0], [1, 0, 0]]
 
 
-def test_unknown_content_lists_the_formats(file, fake_table):
+def test_every_table_format_is_listed():
+    assert set(FORMATS) == {*MATRIX_FORMATS, *TABLE_FORMATS}
+
+
+def test_unknown_content_lists_the_formats(file):
     with pytest.raises(lw.DataError) as caught:
         lw.read(file("a.txt", b"Dear reader,\n"))
     assert all(name in str(caught.value) for name in FORMATS)

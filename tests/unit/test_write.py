@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 
 import numpy as np
@@ -29,7 +30,8 @@ def same(a, b):
 
 def test_xmc_text(tmp_path, data):
     path = tmp_path / "out.txt"
-    assert lw.write(data, path) == (path,)
+    assert lw.write(data, path).paths == (path,)
+    assert lw.write(data, path).notes == ()
     assert path.read_text() == "4 3 4\n0,2 1:0.1\n1\n 0:1e-07 1:2.5 2:-3\n \n"
     same(lw.read(path), data)
 
@@ -46,7 +48,7 @@ def test_svmlight_text(tmp_path, data, base, row):
 
 @pytest.mark.parametrize("given", ["tst_X_Xf.txt", "tst_X_Y.txt"])
 def test_split_text(tmp_path, data, given):
-    names = lw.write(data, tmp_path / given)
+    names = lw.write(data, tmp_path / given).paths
     assert names == (tmp_path / "tst_X_Xf.txt", tmp_path / "tst_X_Y.txt")
     assert names[0].read_text() == "4 3\n1:0.1\n\n0:1e-07 1:2.5 2:-3\n\n"
     assert names[1].read_text() == "4 4\n0:1 2:1\n1:1\n\n\n"
@@ -55,7 +57,7 @@ def test_split_text(tmp_path, data, given):
 
 @pytest.mark.parametrize("name", ["out.txt.gz", "out.txt.zst", "trn_X_Xf.txt.gz", "X.trn.npz", "out.svm.zst"])
 def test_compressed_and_binary(tmp_path, data, name):
-    written = lw.write(data, tmp_path / name)
+    written = lw.write(data, tmp_path / name).paths
     options = {"n_features": 3, "n_labels": 4} if "svm" in name else {}
     same(lw.read(written[0], **options), data)
     first = [path.read_bytes() for path in written]
@@ -133,6 +135,24 @@ def test_bad_options(tmp_path, data, name, options, message):
     with pytest.raises(lw.ParamError, match=message):
         lw.write(data, tmp_path / name, **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_format_cannot_hold_is_told(tmp_path, data):
+    rich = dataclasses.replace(data, texts=["a", "b", "c", "d"], label_names=["p", "q", "r", "s"])
+    path = tmp_path / "a.txt"
+    assert lw.write(rich, path).notes == (
+        f"{path}: texts are not in this format",
+        f"{path}: label names are not in this format",
+    )
+
+
+def test_tables_go_to_the_table_writer(tmp_path, data):
+    rich = dataclasses.replace(data, texts=["a", "b", "c", "d"], label_names=["p", "q", "r", "s"])
+    path = tmp_path / "a.jsonl"
+    assert lw.write(rich, path).paths == (path,)
+    back = lw.read(path, label_names=rich.label_names)
+    assert back.texts == ("a", "b", "c", "d")
+    assert (back.y != data.y).nnz == 0
 
 
 def test_texts_without_features_are_refused(tmp_path):

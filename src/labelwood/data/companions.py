@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.data.bad_rows import BadRows
-from labelwood.data.streams import COMPRESSED, plain_name, read_all
 from labelwood.data.sparse_rows import RowFormat, read_rows
+from labelwood.data.streams import COMPRESSED, plain_name, read_all
 from labelwood.errors import DataError
 
 LABEL_FILES = ("labels.txt", "Y.txt", "label_map.txt", "label_map")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -11,12 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from labelwood._native import format_rows
-from labelwood.data.atomic import written
+from labelwood.data.atomic_file import atomic_output
 from labelwood.data.dataset import Dataset
 from labelwood.data.npz import NAME as NPZ_NAME
-from labelwood.data.read import FORMATS
+from labelwood.data.read import FORMATS, MATRIX_FORMATS
+from labelwood.data.sparse_rows import checked_threads
 from labelwood.data.streams import COMPRESSED, plain_name
-from labelwood.data.text_rows import checked_threads
 from labelwood.data.xmc_format import SPLIT_NAME
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.matrices import column_ids, row_pointers
@@ -35,6 +36,14 @@ _SUFFIXES = {
 }
 
 
+@dataclass(frozen=True)
+class Written:
+    """What `write` did: the files, and notes on what the format could not hold."""
+
+    paths: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
 def write(
     data: Dataset,
     path: str | Path,
@@ -43,8 +52,8 @@ def write(
     index_base: int | None = None,
     n_threads: int | None = None,
     progress: Progress = SILENT,
-) -> tuple[Path, ...]:
-    """The files written: one, or two for the formats that are pairs (either name of the pair may be given).
+) -> Written:
+    """The files written (two for the formats that are pairs: give either name) and what they could not hold.
 
     format: xmc, xmc-split, svmlight, npz or a table format; None takes it from the name; `.gz` and `.zst`
     compress.
@@ -60,27 +69,46 @@ def write(
     if index_base not in (None, 0, 1):
         raise ParamError(f"index_base must be 0 or 1, but is {index_base!r}")
     threads = checked_threads(n_threads)
-    if kind == "npz":
-        return _write_npz(data, path)
-    if kind == "xmc-split":
-        return _write_split(data, path, threads, progress)
-    if kind == "xmc":
-        header = f"{data.n_rows} {data.n_features} {data.n_labels}\n"
-        with written(path) as (stream,):
-            stream.write(header.encode())
-            _write_rows(stream, data.features(), data.y, threads, progress, path.name)
-        return (path,)
-    if kind == "svmlight":
-        _check_svmlight(data)
-        base = 1 if index_base is None else index_base
-        with written(path) as (stream,):
-            _write_rows(stream, data.features(), data.y, threads, progress, path.name, svmlight_base=base)
-        return (path,)
     if kind == "arff":
         raise ParamError("ARFF is read but not written; write xmc, svmlight or npz instead")
-    # Loaded when a table is written: it brings in what only tables need.
-    importlib.import_module("labelwood.data.table").write_table(data, path, kind)
+    if kind not in MATRIX_FORMATS:
+        from labelwood.data.table_write import write_table  # brings in what only tables need
+
+        return Written((path,), write_table(data, path, kind))
+    if kind == "npz":
+        paths = _write_npz(data, path)
+    elif kind == "xmc-split":
+        paths = _write_split(data, path, threads, progress)
+    else:
+        base = None if kind == "xmc" else 1 if index_base is None else index_base
+        paths = _write_one(data, path, base, threads, progress)
+    return Written(paths, tuple(_left_out(data, path)))
+
+
+def _write_one(
+    data: Dataset, path: Path, svmlight_base: int | None, threads: int, progress: Progress
+) -> tuple[Path, ...]:
+    x = data.features()
+    if svmlight_base is not None:
+        _check_svmlight(data)
+    with atomic_output(path) as stream:
+        if svmlight_base is None:
+            stream.write(f"{data.n_rows} {data.n_features} {data.n_labels}\n".encode())
+        _write_rows(stream, x, data.y, threads, progress, path.name, svmlight_base)
     return (path,)
+
+
+def _left_out(data: Dataset, path: Path) -> Iterator[str]:
+    """What a data set has and a file of numbers has not."""
+    for what, items in (
+        ("texts", data.texts),
+        ("label names", data.label_names),
+        ("feature names", data.feature_names),
+        ("row ids", data.row_ids),
+        ("filter pairs", data.filter_pairs),
+    ):
+        if items is not None:
+            yield f"{path}: {what} are not in this format"
 
 
 def format_of_name(path: Path) -> str:
@@ -102,8 +130,10 @@ def _write_split(data: Dataset, path: Path, threads: int, progress: Progress) ->
         raise ParamError(f"{path}: split files are named like trn_X_Xf.txt and trn_X_Y.txt")
     packed = path.suffix if path.suffix.lower() in COMPRESSED else ""
     pair = tuple(path.with_name(f"{match['stem']}_X_{part}.txt{packed}") for part in ("Xf", "Y"))
-    with written(*pair) as streams:
-        for place, stream, matrix in zip(pair, streams, (data.features(), data.y), strict=True):
+    matrices = (data.features(), data.y)
+    with ExitStack() as both:  # nothing appears before the second file is complete
+        streams = [both.enter_context(atomic_output(place)) for place in pair]
+        for place, stream, matrix in zip(pair, streams, matrices, strict=True):
             stream.write(f"{matrix.shape[0]} {matrix.shape[1]}\n".encode())
             _write_rows(stream, matrix, None, threads, progress, place.name)
     return pair
@@ -114,8 +144,10 @@ def _write_npz(data: Dataset, path: Path) -> tuple[Path, ...]:
     if match is None:
         raise ParamError(f"{path}: npz pairs are named like X.trn.npz and Y.trn.npz")
     pair = tuple(path.with_name(f"{side}{match['part']}.npz") for side in "XY")
-    with written(*pair) as streams:
-        for stream, matrix in zip(streams, (data.features(), data.y), strict=True):
+    matrices = (data.features(), data.y)
+    with ExitStack() as both:
+        streams = [both.enter_context(atomic_output(place)) for place in pair]
+        for stream, matrix in zip(streams, matrices, strict=True):
             sparse.save_npz(stream, matrix)
     return pair
 
