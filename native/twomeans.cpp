@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "parallel.hpp"
@@ -16,9 +17,15 @@ namespace {
 constexpr std::int64_t kLargeNode = 8192;
 constexpr std::int64_t kPiecesOfSum = 8;
 constexpr std::int64_t kRowsPerTask = 512;
+constexpr std::uint32_t kSampleStep = 8;
 constexpr double kHalf = 0.5 - 1e-12;      // cumulative weights are sums of up to millions of doubles
 constexpr double kUndecided = 1e-6;        // |alpha| of the middle label below which rounding follows its ratio
 constexpr double kVanishing = 1e-10;       // a side whose sum is this small beside the total has only zero vectors
+
+// The pieces' sums cost 2 * kPiecesOfSum * n_columns an iteration: worth it only beside many more non-zeros.
+inline bool is_large(std::int64_t n_labels, std::int64_t nnz, std::int32_t n_columns) {
+    return n_labels >= kLargeNode && nnz > 2 * kPiecesOfSum * n_columns;
+}
 
 struct Candidate {
     double ratio;
@@ -78,6 +85,15 @@ public:
     // n_threads > 1 only for large nodes; `large` decides the order of sums and must not depend on n_threads.
     std::int64_t split(std::int32_t* labels, std::int64_t m, std::int64_t want_left, std::uint64_t key, bool large,
                        int n_threads, double* objective) {
+        prepare(labels, m, large, n_threads);
+        start_centres(want_left, key);
+        alternate(want_left);
+        *objective = best_objective_;
+        return reorder();
+    }
+
+private:
+    void prepare(std::int32_t* labels, std::int64_t m, bool large, int n_threads) {
         labels_ = labels;
         m_ = m;
         n_threads_ = n_threads;
@@ -89,13 +105,8 @@ public:
             copy_rows();
         }
         start_sums();
-        start_centres(key);
-        alternate(want_left);
-        *objective = best_objective_;
-        return reorder();
     }
 
-private:
     const SparseRows& v_;
     const double* frequencies_;
     const double* cover_;
@@ -124,6 +135,7 @@ private:
     std::vector<Candidate> candidates_;
     std::vector<std::uint64_t> keys_;
     std::vector<std::int32_t> reordered_;
+    std::unique_ptr<Splitter> sampler_;
     double best_objective_ = 0;
     std::int64_t middle_ = -1, best_middle_ = -1;          // the label that may be fractional
     double middle_rounded_ = 0, best_middle_rounded_ = 0;  // its share after rounding
@@ -240,18 +252,45 @@ private:
         if (options_.similarity > 0) add_rows(total_, [&](std::int64_t i) { return weight_[i]; });
     }
 
-    // Two distinct random members are the first centres.
-    void start_centres(std::uint64_t key) {
+    // Two distinct random members are the first centres; large nodes go on to the centres of a sample of their labels,
+    // which leaves two or three iterations over all labels instead of eight or more.
+    void start_centres(std::int64_t want_left, std::uint64_t key) {
         Rng rng(options_.seed, key);
         const auto a = rng.below(static_cast<std::uint32_t>(m_));
         auto b = rng.below(static_cast<std::uint32_t>(m_ - 1));
         if (b >= a) ++b;
         mu_plus_.assign(n_local_, 0.0f);
         mu_minus_.assign(n_local_, 0.0f);
-        for (std::int64_t p = row_begin_[a]; p < row_end_[a]; ++p) mu_plus_[columns_[p]] = values_[p];
-        for (std::int64_t p = row_begin_[b]; p < row_end_[b]; ++p) mu_minus_[columns_[p]] = values_[p];
+        if (pieces_ > 1) {
+            centres_of_sample(want_left, key, rng.below(kSampleStep));
+        } else {
+            for (std::int64_t p = row_begin_[a]; p < row_end_[a]; ++p) mu_plus_[columns_[p]] = values_[p];
+            for (std::int64_t p = row_begin_[b]; p < row_end_[b]; ++p) mu_minus_[columns_[p]] = values_[p];
+        }
         difference_.resize(n_local_);
         for (std::int32_t j = 0; j < n_local_; ++j) difference_[j] = mu_plus_[j] - mu_minus_[j];
+    }
+
+    void centres_of_sample(std::int64_t want_left, std::uint64_t key, std::uint32_t offset) {
+        std::vector<std::int32_t> sample;
+        std::int64_t nnz = 0;
+        for (std::int64_t i = offset; i < m_; i += kSampleStep) {
+            sample.push_back(labels_[i]);
+            nnz += row_end_[i] - row_begin_[i];
+        }
+        if (!sampler_) sampler_ = std::make_unique<Splitter>(v_, frequencies_, cover_, options_);
+        Splitter& of = *sampler_;
+        const auto size = static_cast<std::int64_t>(sample.size());
+        const bool large = is_large(size, nnz, v_.n_columns);
+        if (want_left > 0) want_left = std::clamp<std::int64_t>(want_left / kSampleStep, 1, size - 1);
+        of.prepare(sample.data(), size, large, n_threads_);
+        of.start_centres(want_left, key);
+        of.alternate(want_left);
+        for (std::int32_t j = 0; j < of.n_local_; ++j) {
+            const std::int32_t column = large ? j : of.global_of_[j];
+            mu_plus_[column] = of.mu_plus_[j];
+            mu_minus_[column] = of.mu_minus_[j];
+        }
     }
 
     void alternate(std::int64_t want_left) {
@@ -400,10 +439,10 @@ void split_nodes(const SparseRows& vectors, const double* frequencies, const dou
                 nnz += vectors.starts[labels[i] + 1] - vectors.starts[labels[i]];
             }
         }
-        // The pieces' sums cost 2 * kPiecesOfSum * n_columns an iteration: worth it only beside many more non-zeros.
-        (nnz > 2 * kPiecesOfSum * vectors.n_columns ? large : small).push_back(node);
+        (is_large(nodes.size[node], nnz, vectors.n_columns) ? large : small).push_back(node);
     }
-    std::vector<Splitter> splitters(n_threads, Splitter(vectors, frequencies, cover_frequencies, options));
+    std::vector<Splitter> splitters;
+    for (int thread = 0; thread < n_threads; ++thread) splitters.emplace_back(vectors, frequencies, cover_frequencies, options);
     const auto split = [&](std::int64_t node, bool is_large, int thread, int threads) {
         n_left[node] = splitters[thread].split(order + nodes.first[node], nodes.size[node], nodes.want_left[node],
                                                static_cast<std::uint64_t>(nodes.key[node]), is_large, threads,
