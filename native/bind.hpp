@@ -14,6 +14,7 @@ using In2 = nanobind::ndarray<const T, nanobind::ndim<2>, nanobind::c_contig, na
 template <class T>
 using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
+void bind_kmeans(nanobind::module_& m);
 void bind_labelspace(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "node_rows.hpp"
 #include "parallel.hpp"
 #include "rng.hpp"
 
@@ -100,10 +101,11 @@ private:
         pieces_ = large ? kPiecesOfSum : 1;
         make_weights();
         if (large) {
-            view_rows();
+            rows_.view(v_, labels, m);
         } else {
-            copy_rows();
+            rows_.copy(v_, labels, m);
         }
+        n_local_ = rows_.n_features();
         start_sums();
     }
 
@@ -117,15 +119,8 @@ private:
     std::int64_t pieces_ = 1;
     int n_threads_ = 1;
 
-    // The node's rows: the matrix itself (large nodes), or a copy with features renumbered 0..n_local-1, which keeps
-    // the centres of small nodes in the first-level cache.
-    std::vector<std::int64_t> row_begin_, row_end_;
-    const std::int32_t* columns_ = nullptr;
-    const float* values_ = nullptr;
-    std::int32_t n_local_ = 0;
-    std::vector<std::int32_t> local_columns_, local_of_, global_of_;
-    std::vector<float> local_values_;
-
+    NodeRows rows_;
+    std::int32_t n_local_ = 0;  // features of rows_
     std::vector<double> weight_;               // w_l, sums to 1
     std::vector<double> share_, best_, next_;  // (1 + alpha_l) / 2: how much of the label is in the first child
     std::vector<float> score_;                 // v_l . (mu+ - mu-)
@@ -168,61 +163,13 @@ private:
         for (std::int64_t i = 0; i < m_; ++i) weight_[i] = sum > 0 ? weight_[i] / sum : 1.0 / static_cast<double>(m_);
     }
 
-    void view_rows() {
-        row_begin_.resize(m_);
-        row_end_.resize(m_);
-        for (std::int64_t i = 0; i < m_; ++i) {
-            row_begin_[i] = v_.starts[labels_[i]];
-            row_end_[i] = v_.starts[labels_[i] + 1];
-        }
-        columns_ = v_.columns;
-        values_ = v_.values;
-        n_local_ = v_.n_columns;
-    }
-
-    void copy_rows() {
-        row_begin_.resize(m_);
-        row_end_.resize(m_);
-        std::int64_t nnz = 0;
-        for (std::int64_t i = 0; i < m_; ++i) nnz += v_.starts[labels_[i] + 1] - v_.starts[labels_[i]];
-        if (static_cast<std::int64_t>(local_columns_.size()) < nnz) {
-            local_columns_.resize(nnz);
-            local_values_.resize(nnz);
-        }
-        if (local_of_.empty()) local_of_.assign(v_.n_columns, -1);
-        global_of_.clear();
-        std::int64_t at = 0;
-        for (std::int64_t i = 0; i < m_; ++i) {
-            const std::int64_t begin = v_.starts[labels_[i]], end = v_.starts[labels_[i] + 1];
-            row_begin_[i] = at;
-            for (std::int64_t p = begin; p < end; ++p, ++at) {
-                std::int32_t& local = local_of_[v_.columns[p]];
-                if (local < 0) {
-                    local = static_cast<std::int32_t>(global_of_.size());
-                    global_of_.push_back(v_.columns[p]);
-                }
-                local_columns_[at] = local;
-                local_values_[at] = v_.values[p];
-            }
-            row_end_[i] = at;
-        }
-        for (const std::int32_t column : global_of_) local_of_[column] = -1;
-        columns_ = local_columns_.data();
-        values_ = local_values_.data();
-        n_local_ = static_cast<std::int32_t>(global_of_.size());
-    }
-
-    void add_row(std::int64_t i, double factor, double* sum) const {
-        for (std::int64_t p = row_begin_[i]; p < row_end_[i]; ++p) sum[columns_[p]] += factor * values_[p];
-    }
-
     // sum += factor(i) * row i over all rows with a factor: piece by piece for large nodes.
     template <class Factor>
     void add_rows(std::vector<double>& sum, const Factor& factor) {
         if (pieces_ == 1) {
             for (std::int64_t i = 0; i < m_; ++i) {
                 const double f = factor(i);
-                if (f != 0) add_row(i, f, sum.data());
+                if (f != 0) rows_.add(i, f, sum.data());
             }
             return;
         }
@@ -234,7 +181,7 @@ private:
             const std::int64_t end = std::min(m_, (piece + 1) * per_piece);
             for (std::int64_t i = piece * per_piece; i < end; ++i) {
                 const double f = factor(i);
-                if (f != 0) add_row(i, f, own);
+                if (f != 0) rows_.add(i, f, own);
             }
         });
         for (std::int64_t piece = 0; piece < pieces_; ++piece) {
@@ -264,8 +211,8 @@ private:
         if (pieces_ > 1) {
             centres_of_sample(want_left, key, rng.below(kSampleStep));
         } else {
-            for (std::int64_t p = row_begin_[a]; p < row_end_[a]; ++p) mu_plus_[columns_[p]] = values_[p];
-            for (std::int64_t p = row_begin_[b]; p < row_end_[b]; ++p) mu_minus_[columns_[p]] = values_[p];
+            for (std::int64_t p = 0; p < rows_.size(a); ++p) mu_plus_[rows_.columns(a)[p]] = rows_.values(a)[p];
+            for (std::int64_t p = 0; p < rows_.size(b); ++p) mu_minus_[rows_.columns(b)[p]] = rows_.values(b)[p];
         }
         difference_.resize(n_local_);
         for (std::int32_t j = 0; j < n_local_; ++j) difference_[j] = mu_plus_[j] - mu_minus_[j];
@@ -276,7 +223,7 @@ private:
         std::int64_t nnz = 0;
         for (std::int64_t i = offset; i < m_; i += kSampleStep) {
             sample.push_back(labels_[i]);
-            nnz += row_end_[i] - row_begin_[i];
+            nnz += rows_.size(i);
         }
         if (!sampler_) sampler_ = std::make_unique<Splitter>(v_, frequencies_, cover_, options_);
         Splitter& of = *sampler_;
@@ -287,7 +234,7 @@ private:
         of.start_centres(want_left, key);
         of.alternate(want_left);
         for (std::int32_t j = 0; j < of.n_local_; ++j) {
-            const std::int32_t column = large ? j : of.global_of_[j];
+            const std::int32_t column = of.rows_.column_of(j);
             mu_plus_[column] = of.mu_plus_[j];
             mu_minus_[column] = of.mu_minus_[j];
         }
@@ -319,19 +266,7 @@ private:
     }
 
     void make_scores() {
-        const float* difference = difference_.data();
-        const auto score_row = [&](std::int64_t i) {
-            const std::int32_t* column = columns_ + row_begin_[i];
-            const float* value = values_ + row_begin_[i];
-            const std::int64_t n = row_end_[i] - row_begin_[i];
-            float sum[4] = {0, 0, 0, 0};  // four chains hide the latency of the gathers
-            std::int64_t p = 0;
-            for (; p + 4 <= n; p += 4) {
-                for (int k = 0; k < 4; ++k) sum[k] += value[p + k] * difference[column[p + k]];
-            }
-            for (; p < n; ++p) sum[0] += value[p] * difference[column[p]];
-            score_[i] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        };
+        const auto score_row = [&](std::int64_t i) { score_[i] = rows_.dot(i, difference_.data()); };
         if (pieces_ == 1) {
             for (std::int64_t i = 0; i < m_; ++i) score_row(i);
             return;
