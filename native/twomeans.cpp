@@ -19,6 +19,7 @@ constexpr std::int64_t kLargeNode = 8192;
 constexpr std::int64_t kPiecesOfSum = 8;
 constexpr std::int64_t kRowsPerTask = 512;
 constexpr std::uint32_t kSampleStep = 8;
+constexpr std::int64_t kLabelsForThreads = 2048;  // a level with fewer is done before the threads are awake
 constexpr double kHalf = 0.5 - 1e-12;      // cumulative weights are sums of up to millions of doubles
 constexpr double kUndecided = 1e-6;        // |alpha| of the middle label below which rounding follows its ratio
 constexpr double kVanishing = 1e-10;       // a side whose sum is this small beside the total has only zero vectors
@@ -364,10 +365,12 @@ private:
 void split_nodes(const SparseRows& vectors, const double* frequencies, const double* cover_frequencies,
                  const SplitNodes& nodes, const SplitOptions& options, std::int32_t* order, std::int64_t* n_left,
                  double* objective) {
-    const int n_threads = options.n_threads < 1 ? max_threads() : options.n_threads;
+    int n_threads = options.n_threads < 1 ? max_threads() : options.n_threads;
     std::vector<std::int64_t> large, small;
+    std::int64_t n_labels = 0;
     for (std::int64_t node = 0; node < nodes.n_nodes; ++node) {
         std::int64_t nnz = 0;
+        n_labels += nodes.size[node];
         const std::int32_t* labels = order + nodes.first[node];
         if (nodes.size[node] >= kLargeNode) {
             for (std::int64_t i = 0; i < nodes.size[node]; ++i) {
@@ -376,6 +379,7 @@ void split_nodes(const SparseRows& vectors, const double* frequencies, const dou
         }
         (is_large(nodes.size[node], nnz, vectors.n_columns) ? large : small).push_back(node);
     }
+    if (n_labels < kLabelsForThreads) n_threads = 1;
     std::vector<Splitter> splitters;
     for (int thread = 0; thread < n_threads; ++thread) splitters.emplace_back(vectors, frequencies, cover_frequencies, options);
     const auto split = [&](std::int64_t node, bool is_large, int thread, int threads) {

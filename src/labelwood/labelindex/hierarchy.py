@@ -89,14 +89,14 @@ def _depths(above: Int64, root: int) -> Int64:
     """The depth of every node, by doubling the steps to the root; DataError if some node never reaches it."""
     n_nodes = len(above)
     jump = np.where(above < 0, root, above)
-    depth = (np.arange(n_nodes) != root).astype(np.int64)
+    depth: Int64 = (np.arange(n_nodes) != root).astype(np.int64)
     # After i rounds jump[v] is 2^i steps above v (or the root) and depth[v] the number of steps made.
     for _ in range(max(n_nodes - 1, 1).bit_length()):
         depth = depth + depth[jump]
         jump = jump[jump]
     lost = np.flatnonzero(jump != root)
     if len(lost):
-        raise DataError(f"parents: node {lost[0]} is its own ancestor")
+        raise DataError(f"parents: node {lost[0]} has no way up to a root (its ancestors form a circle)")
     return depth
 
 
