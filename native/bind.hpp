@@ -14,4 +14,6 @@ using In2 = nanobind::ndarray<const T, nanobind::ndim<2>, nanobind::c_contig, na
 template <class T>
 using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
+void bind_hits(nanobind::module_& m);
+
 }  // namespace lw
