@@ -15,5 +15,6 @@ template <class T>
 using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
 void bind_hits(nanobind::module_& m);
+void bind_tokens(nanobind::module_& m);
 
 }  // namespace lw
