@@ -77,12 +77,20 @@ class Tagger:
     # training
 
     def fit(
-        self, texts: Iterable[str] | Dataset, labels: Iterable[Iterable[str]] | None = None, *, progress: Progress = SILENT
+        self,
+        texts: Iterable[str] | Dataset,
+        labels: Iterable[Iterable[str]] | None = None,
+        *,
+        progress: Progress = SILENT,
     ) -> Tagger:
         """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts."""
         rows, y, label_names = _training_rows(texts, labels)
-        model = model_class(self.model)(**{"seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})})
-        model.Parameters.checked(model.get_params(), type(model).__name__)  # before the texts are worked through
+        model = model_class(self.model)(
+            **{"seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})}
+        )
+        model.Parameters.checked(
+            model.get_params(), type(model).__name__
+        )  # before the texts are worked through
         ids = naming.name_ids(label_names)
         vectorizer = TfidfVectorizer(**self._feature_params(len(rows)))
         progress.step("turning texts into features", 0, len(rows))
@@ -132,11 +140,17 @@ class Tagger:
         why = self.model_.explain(self._rows([text]), self._ids[label])
         pushes = why.by_feature()
         rest = pushes.pop(-1, 0.0)
-        ordered = sorted(((self._word(f), push) for f, push in pushes.items()), key=lambda word: (-abs(word[1]), word[0]))
+        ordered = sorted(
+            ((self._word(f), push) for f, push in pushes.items()), key=lambda word: (-abs(word[1]), word[0])
+        )
         return TagReason(label, why.score, tuple(ordered), rest, why)
 
     def evaluate(
-        self, texts: Iterable[str] | Dataset, labels: Iterable[Iterable[str]] | None = None, *, ks: Sequence[int] = (1, 3, 5)
+        self,
+        texts: Iterable[str] | Dataset,
+        labels: Iterable[Iterable[str]] | None = None,
+        *,
+        ks: Sequence[int] = (1, 3, 5),
     ) -> dict[str, float]:
         """The metrics of the tagger's answers to texts whose labels are known: name -> per cent.
 
@@ -152,13 +166,17 @@ class Tagger:
         counts = naming.padded_counts(self.model_.label_counts_, y.shape[1])
         return evaluate(top, y, train_y=counts, n_train=self.model_.n_rows_, ks=ks)
 
-    def label_matrix(self, labels: Dataset | Iterable[Iterable[str]]) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    def label_matrix(
+        self, labels: Dataset | Iterable[Iterable[str]]
+    ) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
         """(y, unknown): labels by name as a matrix over `label_names`, with columns for unknown names at its end."""
         self._check_fitted()
         if not isinstance(labels, Dataset):
             return naming.label_matrix(naming.checked_names(labels), self._ids)
         if labels.label_names is None:
-            raise DataError(f"{labels.source}: its labels have no names, but this tagger knows labels by name")
+            raise DataError(
+                f"{labels.source}: its labels have no names, but this tagger knows labels by name"
+            )
         return naming.renumbered(labels.y, labels.label_names, self._ids)
 
     # saving
@@ -175,16 +193,21 @@ class Tagger:
         save_folder(folder, fields, arrays)
 
     @classmethod
-    def _load(cls, manifest: Mapping[str, Any], arrays: Arrays, where: str | Path) -> Tagger:
+    def _load(cls, manifest: Mapping[str, Any], arrays: Arrays) -> Tagger:
         """The tagger of a saved folder; ModelFileError if its parts do not fit together."""
+        where = "tagger"
         facts = manifest["facts"]
         if set(facts) != {"model", "features"}:
-            raise ModelFileError(f"{where}: the facts of a tagger are 'model' and 'features', but here {sorted(facts)!r:.80}")
+            raise ModelFileError(
+                f"{where}: the facts of a tagger are 'model' and 'features', but here {sorted(facts)!r:.80}"
+            )
         parts: dict[str, Arrays] = {MODEL: {}, FEATURES: {}}
         for name, array in arrays.items():
             prefix = next((prefix for prefix in parts if name.startswith(prefix)), None)
             if prefix is None:
-                raise ModelFileError(f"{where}: array {name!r:.80} belongs neither to the model nor to the features")
+                raise ModelFileError(
+                    f"{where}: array {name!r:.80} belongs neither to the model nor to the features"
+                )
             parts[prefix][name.removeprefix(prefix)] = array
         model = restored_model({**manifest, "facts": facts["model"]}, parts[MODEL], where)
         try:
@@ -251,7 +274,9 @@ def _training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_m
 
 def _texts_of(data: Dataset) -> Sequence[str]:
     if data.texts is None:
-        raise DataError(f"{data.source}: its rows have features but no texts, and a Tagger works on texts; use a model")
+        raise DataError(
+            f"{data.source}: its rows have features but no texts, and a Tagger works on texts; use a model"
+        )
     return data.texts
 
 
@@ -263,4 +288,6 @@ def _labels_for(texts: Any, labels: Any) -> Any:
 
 def _check_as_many(n_texts: int, n_lists: int) -> None:
     if n_texts != n_lists:
-        raise DataError(f"there are {n_texts} texts but {n_lists} lists of labels: each text needs its own list")
+        raise DataError(
+            f"there are {n_texts} texts but {n_lists} lists of labels: each text needs its own list"
+        )

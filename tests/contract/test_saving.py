@@ -34,7 +34,7 @@ def test_a_loaded_model_can_be_trained_again(folder, data, same, trained):
 
 def test_the_manifest_is_json_that_names_the_model(folder, name):
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["model"] == name
+    assert manifest["name"] == name
 
 
 def test_saving_leaves_nothing_else_behind(folder):

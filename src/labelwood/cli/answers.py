@@ -23,7 +23,9 @@ def check_suffix(path: Path) -> None:
         raise ParamError(f"--out {path}: the ending must say the format, one of {known}")
 
 
-def write_file(path: Path, top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None, n_labels: int) -> None:
+def write_file(
+    path: Path, top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None, n_labels: int
+) -> None:
     """Write the answers in the format that the ending of `path` names; whole or not at all."""
     from labelwood.cli.outputs import whole_file
 
@@ -47,7 +49,10 @@ def write_stdout(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] 
 def _rows(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None) -> Rows:
     for row, answers in enumerate(top):
         row_id = str(row) if row_ids is None else row_ids[row]
-        yield row_id, [(label, names[label] if names is not None else str(label), score) for label, score in answers]
+        yield (
+            row_id,
+            [(label, names[label] if names is not None else str(label), score) for label, score in answers],
+        )
 
 
 def write_jsonl(stream: IO[str], rows: Rows) -> None:

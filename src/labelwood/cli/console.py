@@ -61,14 +61,11 @@ def count(number: int, noun: str) -> str:
 
 def size(n_bytes: int) -> str:
     """A number of bytes for people: '3.2 MB'."""
-    amount = float(n_bytes)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if amount < 1000:
-            break
-        amount /= 1000
-    else:
-        unit = "TB"
-    return f"{n_bytes} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    units = ("kB", "MB", "GB", "TB")
+    power = min((len(str(n_bytes)) - 1) // 3, len(units))
+    return f"{n_bytes / 1000**power:.1f} {units[power - 1]}"
 
 
 def bar(value: float, largest: float, width: int = 20) -> str:

@@ -19,7 +19,10 @@ def command(
     on_bad_row: options.OnBadRow = "error",
     json: options.Json = False,
 ) -> None:
-    """Show rows, features, labels, how often labels occur, and what is odd about the file."""
+    """Show what a data file holds, and what is odd.
+
+    Rows, features, labels, how often labels occur, and what the reader noticed.
+    """
     from labelwood.cli.console import show, show_json, show_table
     from labelwood.cli.inputs import read_data
     from labelwood.cli.progress import shown
@@ -33,7 +36,12 @@ def command(
     if json:
         show_json({"data": str(data), **facts, "notes": list(found.notes)})
         return
-    show_table(str(data), ("what", "value"), [(name.replace("_", " "), _worded(value)) for name, value in facts.items()], left=2)
+    show_table(
+        str(data),
+        ("what", "value"),
+        [(name.replace("_", " "), _worded(value)) for name, value in facts.items()],
+        left=2,
+    )
     for note in found.notes:
         show(f"note: {note}")
 
@@ -52,7 +60,9 @@ def info(data: Dataset) -> dict[str, Any]:
         facts["features"] = data.n_features
         facts["features_a_row"] = round(data.x.nnz / max(n_rows, 1), 2)
         facts["filled_share"] = data.x.nnz / max(n_rows * data.n_features, 1)
-        facts["features_never_used"] = int(data.n_features - np.count_nonzero(np.bincount(data.x.indices, minlength=data.n_features)))
+        facts["features_never_used"] = int(
+            data.n_features - np.count_nonzero(np.bincount(data.x.indices, minlength=data.n_features))
+        )
         facts["rows_without_features"] = int(np.count_nonzero(in_row == 0))
     if data.texts is not None:
         lengths = np.array([len(text) for text in data.texts] or [0])
@@ -69,7 +79,9 @@ def info(data: Dataset) -> dict[str, Any]:
         facts["labels_used_once"] = int(np.count_nonzero(seen == 1))
         most = np.lexsort((np.arange(data.n_labels), -of_label))[:5]
         facts["most_frequent"] = {
-            data.label_names[i] if data.label_names is not None else str(i): int(of_label[i]) for i in most if of_label[i]
+            data.label_names[i] if data.label_names is not None else str(i): int(of_label[i])
+            for i in most
+            if of_label[i]
         }
     if data.filter_pairs is not None:
         facts["filter_pairs"] = len(data.filter_pairs)

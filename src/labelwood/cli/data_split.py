@@ -12,12 +12,16 @@ from labelwood.cli import options
 
 def command(
     data: options.DataFile,
-    out_train: Annotated[Path, typer.Option("--out-train", metavar="FILE", help="Where the training rows go.")],
+    out_train: Annotated[
+        Path, typer.Option("--out-train", metavar="FILE", help="Where the training rows go.")
+    ],
     out_test: Annotated[Path, typer.Option("--out-test", metavar="FILE", help="Where the test rows go.")],
-    test: Annotated[float, typer.Option("--test", metavar="SHARE", help="The share of test rows, such as 0.2.")] = 0.2,
+    test: Annotated[
+        float, typer.Option("--test", metavar="SHARE", help="The share of test rows, such as 0.2.")
+    ] = 0.2,
     stratify: Annotated[
-        bool, typer.Option("--stratify/--no-stratify", help="Spread rare labels over both parts.")
-    ] = False,
+        bool, typer.Option("--stratify/--no-stratify", help="Spread rare labels fairly over both parts.")
+    ] = True,
     seed: options.Seed = 0,
     text: options.Text = None,
     labels: options.Labels = None,
@@ -27,7 +31,7 @@ def command(
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Split DATA by chance, the same way for the same seed."""
+    """Split DATA into a training and a test file."""
     from labelwood.cli.console import count, say
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_file
@@ -51,4 +55,6 @@ def command(
         for part, path in zip(parts, (out_train, out_test), strict=True):
             write(part, path)
     if not quiet:
-        say(f"{count(parts[0].n_rows, 'row')} written to {out_train}, {count(parts[1].n_rows, 'row')} to {out_test}")
+        say(
+            f"{count(parts[0].n_rows, 'row')} written to {out_train}, {count(parts[1].n_rows, 'row')} to {out_test}"
+        )

@@ -11,18 +11,25 @@ from labelwood.cli import options
 
 
 def command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")
+    ],
     kind: Annotated[
-        str, typer.Option("--kind", metavar="sparse|texts", help="Sparse feature rows, or readable texts with tags.")
+        str,
+        typer.Option(
+            "--kind", metavar="sparse|texts", help="Sparse feature rows, or readable texts with tags."
+        ),
     ] = "texts",
     rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="The number of rows.")] = 1000,
     labels: Annotated[int, typer.Option("--labels", metavar="L", min=1, help="The number of labels.")] = 300,
-    features: Annotated[int | None, typer.Option("--features", metavar="D", min=1, help="Features (sparse only).")] = None,
+    features: Annotated[
+        int | None, typer.Option("--features", metavar="D", min=1, help="Features (sparse only).")
+    ] = None,
     seed: options.Seed = 0,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Make a data set whose labels can be learnt; the same seed gives the same rows."""
+    """Make up data to try things out."""
     from labelwood.cli.console import count, say
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown

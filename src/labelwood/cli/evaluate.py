@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 def command(
     model: options.ModelFolder,
     data: options.DataFile,
-    k: Annotated[list[int] | None, typer.Option("-k", metavar="K", min=1, help="Report at K; repeatable. Default: 1 3 5.")] = None,
+    k: Annotated[
+        list[int] | None,
+        typer.Option("-k", metavar="K", min=1, help="Report at K; repeatable. Default: 1 3 5."),
+    ] = None,
     per_label: Annotated[
         Path | None,
-        typer.Option("--per-label", metavar="FILE", help="Write hits and misses of every label to a .csv or .tsv file."),
+        typer.Option(
+            "--per-label", metavar="FILE", help="Write hits and misses of every label to a .csv or .tsv file."
+        ),
     ] = None,
     threads: options.Threads = None,
     text: options.Text = None,
@@ -31,7 +36,10 @@ def command(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Show precision, recall, nDCG and their propensity-scored kin, in per cent, overall and for frequent and rare labels."""
+    """Measure a model on rows whose labels are known.
+
+    Shows precision, recall, nDCG and their propensity-scored kin in per cent, and what frequent and rare labels add.
+    """
     from labelwood.cli.console import count, say, show_json
     from labelwood.cli.loaded import Loaded
     from labelwood.cli.outputs import check_file
@@ -59,11 +67,15 @@ def command(
         _write_per_label(per_label, loaded, top, y, ks[-1], unknown)
     if json:
         notes = [*rows.notes, *([f"{len(unknown)} labels are unknown to the model"] if unknown else [])]
-        show_json({"model": str(model), "data": str(data), "n_rows": len(top), "metrics": metrics, "notes": notes})
+        show_json(
+            {"model": str(model), "data": str(data), "n_rows": len(top), "metrics": metrics, "notes": notes}
+        )
         return
     if unknown and not quiet:
         some = ", ".join(repr(name) for name in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-        say(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
+        say(
+            f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed"
+        )
     show_metrics(f"{model} on {data}: {count(len(top), 'row')}, per cent", metrics, ks)
 
 
@@ -95,7 +107,9 @@ def _write_per_label(path: Path, loaded: Any, top: Any, y: Any, k: int, unknown:
     table = per_label(top, y, k, loaded.counts(y.shape[1]), n_train=loaded.model.n_rows_)
     known = loaded.model.n_labels_
     with whole_file(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
+        writer = csv.writer(
+            stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n"
+        )
         writer.writerow(["name", *table])
         for row in zip(*table.values(), strict=True):
             label = int(row[0])

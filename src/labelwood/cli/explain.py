@@ -19,12 +19,16 @@ def command(
     label: Annotated[
         str | None, typer.Option("--label", "-l", metavar="NAME", help="The label; without it, the best one.")
     ] = None,
-    data: Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Take the row from this file.")] = None,
-    row: Annotated[int, typer.Option("--row", metavar="N", min=0, help="The row of --data, counted from 0.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FILE", help="Take the row from this file.")
+    ] = None,
+    row: Annotated[
+        int, typer.Option("--row", metavar="N", min=0, help="The row of --data, counted from 0.")
+    ] = 0,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Show the N strongest.")] = 10,
     json: options.Json = False,
 ) -> None:
-    """Show the words that speak for and against a label, strongest first."""
+    """Show the words that push towards a label."""
     from labelwood.cli.console import bar, show_json, show_table
     from labelwood.cli.loaded import Loaded
     from labelwood.errors import ParamError
@@ -67,7 +71,9 @@ def _reason(
         why = loaded.tagger.explain(text, wanted)
         return wanted, why.score, list(why.words), why.rest
     if data is None:
-        raise ParamError(f"{loaded.folder}: holds a model of feature rows; give --data FILE and --row N instead of a text")
+        raise ParamError(
+            f"{loaded.folder}: holds a model of feature rows; give --data FILE and --row N instead of a text"
+        )
     x = one.features()
     number = loaded.label(label) if label is not None else int(loaded.model.predict(x, 1).labels[0, 0])
     found = loaded.model.explain(x, number)

@@ -11,10 +11,12 @@ from labelwood.cli import options
 
 def command(
     model: options.ModelFolder,
-    verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare all checksums.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every byte and compare all checksums.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
-    """Show kind, size, parameters, seed and training facts of a saved model."""
+    """Show what a saved model is made of."""
     from labelwood.cli.console import show_json
     from labelwood.storage.load import load_folder
 
@@ -41,10 +43,16 @@ def _show(folder: str, manifest: dict[str, Any], n_bytes: int, verified: bool) -
     ]
     facts += [("checksums", "all right")] if verified else []
     show_table(folder, ("what", "value"), facts, left=2)
-    tables = [("Parameters", manifest["parameters"]), ("Metrics", manifest["metrics"]), ("Kept beside", manifest["extra"])]
+    tables = [
+        ("Parameters", manifest["parameters"]),
+        ("Metrics", manifest["metrics"]),
+        ("Kept beside", manifest["extra"]),
+    ]
     for title, values in tables:
         if values:
-            show_table(title, ("name", "value"), [(name, str(value)) for name, value in values.items()], left=2)
+            show_table(
+                title, ("name", "value"), [(name, str(value)) for name, value in values.items()], left=2
+            )
     largest = sorted(manifest["arrays"].items(), key=lambda item: item[0])
     show_table(
         "Arrays",

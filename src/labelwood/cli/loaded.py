@@ -22,7 +22,7 @@ class Loaded:
     """What a saved folder holds, and how to ask it."""
 
     def __init__(self, folder: Path, threads: int | None = None) -> None:
-        from labelwood.models.load import load
+        from labelwood.loading import load
         from labelwood.tagger import Tagger
 
         found = load(folder)
@@ -45,7 +45,9 @@ class Loaded:
         """The number of a label given by name or, where labels have no names, by number."""
         if self.label_names is None:
             if not (name.isascii() and name.isdigit()) or int(name) >= self.model.n_labels_:
-                raise DataError(f"label {name!r} is outside 0..{self.model.n_labels_ - 1} (these labels have no names)")
+                raise DataError(
+                    f"label {name!r} is outside 0..{self.model.n_labels_ - 1} (these labels have no names)"
+                )
             return int(name)
         from labelwood.labelspace.names import name_ids, unknown_label
 
@@ -54,7 +56,9 @@ class Loaded:
             raise DataError(unknown_label(name, ids))
         return ids[name]
 
-    def read(self, path: Path, *, progress: Progress = SILENT, quiet: bool = False, **choices: Any) -> Dataset:
+    def read(
+        self, path: Path, *, progress: Progress = SILENT, quiet: bool = False, **choices: Any
+    ) -> Dataset:
         """The data of a file, read as this model needs it: texts for a tagger, features for a model."""
         if self.tagger is None:
             choices.update(n_features=self.model.n_features_)
@@ -79,15 +83,21 @@ class Loaded:
         """(y, unknown): the true labels in this model's numbering, with columns for unknown names at its end."""
         if self.label_names is None or data.label_names is None:
             if self.tagger is not None:
-                raise DataError(f"{data.source}: its labels have no names, but {self.folder} knows labels by name")
+                raise DataError(
+                    f"{data.source}: its labels have no names, but {self.folder} knows labels by name"
+                )
             if data.n_labels > self.model.n_labels_:
-                raise DataError(f"{data.source}: has {data.n_labels} labels, but {self.folder} knows {self.model.n_labels_}")
+                raise DataError(
+                    f"{data.source}: has {data.n_labels} labels, but {self.folder} knows {self.model.n_labels_}"
+                )
             return data.y, ()
         from labelwood.labelspace.names import name_ids, renumbered
 
         return renumbered(data.y, data.label_names, name_ids(self.label_names))
 
-    def metrics(self, top: TopK, data: Dataset, ks: Sequence[int]) -> tuple[dict[str, float], sparse.csr_matrix, tuple[str, ...]]:
+    def metrics(
+        self, top: TopK, data: Dataset, ks: Sequence[int]
+    ) -> tuple[dict[str, float], sparse.csr_matrix, tuple[str, ...]]:
         """(metrics with bands, true labels, unknown names); propensities and bands come from the training counts."""
         import numpy as np
 

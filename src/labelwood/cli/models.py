@@ -15,7 +15,10 @@ def command(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """List the models, or the parameters of one with their ranges and defaults (for --set key=value)."""
+    """List the models, or the parameters of one.
+
+    Parameters come with their defaults and ranges, and are set with `labelwood train --set key=value`.
+    """
     from labelwood.cli.console import show_json, show_table
     from labelwood.models.registry import model_class, model_names
 

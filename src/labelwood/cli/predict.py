@@ -13,12 +13,15 @@ from labelwood.cli import options
 def command(
     model: options.ModelFolder,
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A data file; - reads lines of text from stdin (for a tagger).")
+        Path,
+        typer.Argument(metavar="DATA", help="A data file; - reads lines of text from stdin (for a tagger)."),
     ],
     k: Annotated[int, typer.Option("-k", metavar="K", min=1, help="Labels for each row.")] = 5,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help=".jsonl, .csv, .tsv, .txt (label:score) or .npz; else stdout."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help=".jsonl, .csv, .tsv, .txt (label:score) or .npz; else stdout."
+        ),
     ] = None,
     threads: options.Threads = None,
     text: options.Text = None,
@@ -30,7 +33,7 @@ def command(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Give every row of DATA its k best labels, with scores.
+    """Give every row its k best labels.
 
     Without --out the answers go to stdout, one JSON object a row.
     """
@@ -45,7 +48,9 @@ def command(
         answers.check_suffix(out)
         check_file(out, force=force)
     elif json:
-        raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
+        raise ParamError(
+            "--json tells about the file written, so it needs --out (stdout holds the answers otherwise)"
+        )
     loaded = Loaded(model, threads)
     with shown(quiet) as progress:
         rows = loaded.read(

@@ -11,13 +11,20 @@ from labelwood.cli import options
 
 def command(
     model: options.ModelFolder,
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0: any free one.")] = 8000,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on; the default is this machine only.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0: any free one.")
+    ] = 8000,
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen on; the default is this machine only.")
+    ] = "127.0.0.1",
 ) -> None:
-    """Answer POST /predict {"texts": [...], "k": 5} and GET /health until interrupted."""
+    """Serve a tagger over HTTP.
+
+    Answers POST /predict {"texts": [...], "k": 5} and GET /health until interrupted.
+    """
     from labelwood.cli.console import say
     from labelwood.errors import DataError
-    from labelwood.models.load import load
+    from labelwood.loading import load
     from labelwood.server.plain import Server
     from labelwood.tagger import Tagger
 

@@ -24,7 +24,11 @@ def command(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the model, or features.KEY for texts; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A parameter of the model, or features.KEY for texts; repeatable.",
+        ),
     ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
@@ -37,7 +41,7 @@ def command(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train a model on DATA and save it in a folder.
+    """Train a model on DATA and save it.
 
     Texts (JSONL, CSV, TSV, Parquet, fastText, Annif) give a tagger that answers with label names; feature files (XMC
     repository, svmlight, npz, ARFF) give a plain model.

@@ -1,7 +1,7 @@
 """A small HTTP server for a saved tagger: Python's own http.server, JSON in and out, limits on everything.
 
-    GET  /health                                  {"status": "ok", "model": ..., "n_labels": ...}
-    POST /predict {"texts": ["..."], "k": 5}      {"results": [[{"label": "...", "score": 0.9}, ...]]}
+GET  /health                                  {"status": "ok", "model": ..., "n_labels": ...}
+POST /predict {"texts": ["..."], "k": 5}      {"results": [[{"label": "...", "score": 0.9}, ...]]}
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_K = 1000
 SECONDS_TO_WAIT = 30.0
 
 
-class BadRequest(Exception):
+class RequestError(Exception):
     """What the client did wrong, with its HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -40,7 +40,7 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         """Where the server listens."""
         host, port = self.server_address[:2]
-        return f"http://{str(host)}:{port}"
+        return f"http://{host!s}:{port}"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -52,11 +52,11 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = SECONDS_TO_WAIT  # a client that says nothing does not keep its thread
 
-    def do_GET(self) -> None:  # noqa: N802 (the name http.server calls)
+    def do_GET(self) -> None:
         """Answer GET /health."""
         self._answer({"/health": self._health})
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         """Answer POST /predict."""
         self._answer({"/predict": self._predict})
 
@@ -69,9 +69,9 @@ class Handler(BaseHTTPRequestHandler):
             if path not in routes:
                 known = path in ("/health", "/predict")
                 allowed = "GET /health and POST /predict are served here"
-                raise BadRequest(405 if known else 404, allowed)
+                raise RequestError(405 if known else 404, allowed)
             self._send(200, routes[path]())
-        except BadRequest as error:
+        except RequestError as error:
             self._send(error.status, {"error": str(error)})
         except LabelwoodError as error:
             self._send(400, {"error": str(error)})
@@ -88,17 +88,19 @@ class Handler(BaseHTTPRequestHandler):
     def _predict(self) -> dict[str, Any]:
         texts, k = checked_question(self._body())
         answers = self.server.tagger.predict(texts, k)
-        return {"results": [[{"label": name, "score": round(score, 6)} for name, score in row] for row in answers]}
+        return {
+            "results": [[{"label": name, "score": round(score, 6)} for name, score in row] for row in answers]
+        }
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()):
-            raise BadRequest(411, "the request needs a Content-Length")
+            raise RequestError(411, "the request needs a Content-Length")
         if int(length) > MAX_BYTES:
-            raise BadRequest(413, f"the request has {length} bytes; at most {MAX_BYTES} are taken")
+            raise RequestError(413, f"the request has {length} bytes; at most {MAX_BYTES} are taken")
         body = self.rfile.read(int(length))
         if len(body) < int(length):
-            raise BadRequest(400, "the request ended too early")
+            raise RequestError(400, "the request ended too early")
         return body
 
     def _send(self, status: int, content: dict[str, Any]) -> None:
@@ -115,21 +117,21 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def checked_question(body: bytes) -> tuple[list[str], int]:
-    """(texts, k) of a request's body; BadRequest says what is wrong with it."""
+    """(texts, k) of a request's body; RequestError says what is wrong with it."""
     try:
         asked = json.loads(body)
     except (ValueError, RecursionError):
-        raise BadRequest(400, "the body is not JSON") from None
+        raise RequestError(400, "the body is not JSON") from None
     if not isinstance(asked, dict) or "texts" not in asked:
-        raise BadRequest(400, 'the body must be an object like {"texts": ["..."], "k": 5}')
+        raise RequestError(400, 'the body must be an object like {"texts": ["..."], "k": 5}')
     unknown = sorted(set(asked) - {"texts", "k"})
     if unknown:
-        raise BadRequest(400, f"unknown key {unknown[0]!r}; known are 'texts' and 'k'")
+        raise RequestError(400, f"unknown key {unknown[0]!r}; known are 'texts' and 'k'")
     texts, k = asked["texts"], asked.get("k", 5)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise BadRequest(400, "texts must be a list of strings")
+        raise RequestError(400, "texts must be a list of strings")
     if len(texts) > MAX_TEXTS:
-        raise BadRequest(413, f"{len(texts)} texts came; at most {MAX_TEXTS} are taken at once")
+        raise RequestError(413, f"{len(texts)} texts came; at most {MAX_TEXTS} are taken at once")
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
-        raise BadRequest(400, f"k must be a whole number from 1 to {MAX_K}")
+        raise RequestError(400, f"k must be a whole number from 1 to {MAX_K}")
     return texts, k
