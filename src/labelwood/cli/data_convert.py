@@ -37,9 +37,15 @@ def command(
     check_file(target, force=force)
     with shown(quiet) as progress:
         data = read_data(
-            source, format=format, text=text, labels=labels, separator=separator, on_bad_row=on_bad_row,
-            progress=progress, quiet=quiet,
-        )  # fmt: skip
+            source,
+            format=format,
+            text=text,
+            labels=labels,
+            separator=separator,
+            on_bad_row=on_bad_row,
+            progress=progress,
+            quiet=quiet,
+        )
         write(data, target, format=to)
     if not quiet:
         say(f"{count(data.n_rows, 'row')} written to {target}")

@@ -29,9 +29,15 @@ def command(
 
     with shown(json) as progress:
         found = read_data(
-            data, format=format, text=text, labels=labels, separator=separator, on_bad_row=on_bad_row,
-            progress=progress, quiet=True,
-        )  # fmt: skip
+            data,
+            format=format,
+            text=text,
+            labels=labels,
+            separator=separator,
+            on_bad_row=on_bad_row,
+            progress=progress,
+            quiet=True,
+        )
     facts = info(found)
     if json:
         show_json({"data": str(data), **facts, "notes": list(found.notes)})

@@ -48,9 +48,15 @@ def command(
         check_file(path, force=force)
     with shown(quiet) as progress:
         found = read_data(
-            data, format=format, text=text, labels=labels, separator=separator, on_bad_row=on_bad_row,
-            progress=progress, quiet=quiet,
-        )  # fmt: skip
+            data,
+            format=format,
+            text=text,
+            labels=labels,
+            separator=separator,
+            on_bad_row=on_bad_row,
+            progress=progress,
+            quiet=quiet,
+        )
         parts = split(found, test=test, seed=seed, stratify=stratify)
         for part, path in zip(parts, (out_train, out_test), strict=True):
             write(part, path)

@@ -54,9 +54,15 @@ def command(
     loaded = Loaded(model, threads)
     with shown(quiet) as progress:
         rows = loaded.read(
-            data, progress=progress, quiet=quiet or json, text=text, labels=labels, separator=separator, format=format,
+            data,
+            progress=progress,
+            quiet=quiet or json,
+            text=text,
+            labels=labels,
+            separator=separator,
+            format=format,
             on_bad_row=on_bad_row,
-        )  # fmt: skip
+        )
         if rows.y.nnz == 0:
             raise DataError(f"{data}: no row has a label, so there is nothing to compare with")
         # Filter pairs take answers away: with as many spare places as a row may lose, the first k stay filled.

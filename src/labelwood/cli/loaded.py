@@ -37,6 +37,11 @@ class Loaded:
         """The names of the labels, if they have names."""
         return self.model.label_names_
 
+    @property
+    def no_labels(self) -> str | None:
+        """The `labels` option of the reader for rows whose labels do not matter: tables may then lack the column."""
+        return "" if self.tagger is not None else None
+
     def name(self, label: int) -> str:
         """The name of a label, else its number."""
         return self.label_names[label] if self.label_names is not None else str(label)
@@ -60,18 +65,23 @@ class Loaded:
         self, path: Path, *, progress: Progress = SILENT, quiet: bool = False, **choices: Any
     ) -> Dataset:
         """The data of a file, read as this model needs it: texts for a tagger, features for a model."""
-        if self.tagger is None:
-            choices.update(n_features=self.model.n_features_)
-            if self.label_names is None:
-                choices.update(n_labels=self.model.n_labels_)
-        elif str(path) == "-":
-            return _lines_of_stdin()
+        if self.tagger is not None:
+            if str(path) == "-":
+                return _lines_of_stdin()
+        elif self._is_table(path, choices.get("format")):
+            raise DataError(f"{path}: holds texts, but {self.folder} is a model of feature rows")
+        else:
+            choices.update(n_features=self.model.n_features_, n_labels=self.model.n_labels_)
         data = read_data(path, progress=progress, quiet=quiet, **choices)
         if self.tagger is not None and data.texts is None:
             raise DataError(f"{path}: holds features, but {self.folder} is a tagger and needs texts")
-        if self.tagger is None:
-            data.features()
         return data
+
+    @staticmethod
+    def _is_table(path: Path, format: str | None) -> bool:
+        from labelwood.data.read import MATRIX_FORMATS, find_format
+
+        return not path.is_dir() and (format or find_format(path)) not in MATRIX_FORMATS
 
     def predict(self, data: Dataset, k: int) -> TopK:
         """The k best labels of every row."""
@@ -105,9 +115,14 @@ class Loaded:
 
         y, unknown = self.truth(data)
         found = evaluate(
-            top, y, train_y=self.counts(y.shape[1]), n_train=self.model.n_rows_, ks=ks,
-            filter_pairs=data.filter_pairs, per_band=bool(np.any(self.counts(y.shape[1]))),
-        )  # fmt: skip
+            top,
+            y,
+            train_y=self.counts(y.shape[1]),
+            n_train=self.model.n_rows_,
+            ks=ks,
+            filter_pairs=data.filter_pairs,
+            per_band=bool(np.any(self.counts(y.shape[1]))),
+        )
         return found, y, unknown
 
     def counts(self, n_labels: int) -> Any:

@@ -54,9 +54,15 @@ def command(
     loaded = Loaded(model, threads)
     with shown(quiet) as progress:
         rows = loaded.read(
-            data, progress=progress, quiet=quiet or json, text=text, labels=labels, separator=separator, format=format,
+            data,
+            progress=progress,
+            quiet=quiet or json,
+            text=text,
+            labels=labels if labels is not None else loaded.no_labels,
+            separator=separator,
+            format=format,
             on_bad_row=on_bad_row,
-        )  # fmt: skip
+        )
         top = loaded.predict(rows, k)
     if out is None:
         answers.write_stdout(top, loaded.label_names, rows.row_ids)

@@ -59,9 +59,16 @@ def command(
     start = time.perf_counter()
     with shown(quiet) as progress:
         found = read_data(
-            data, format=format, text=text, labels=labels, separator=separator, on_bad_row=on_bad_row,
-            n_threads=threads, progress=progress, quiet=quiet or json,
-        )  # fmt: skip
+            data,
+            format=format,
+            text=text,
+            labels=labels,
+            separator=separator,
+            on_bad_row=on_bad_row,
+            n_threads=threads,
+            progress=progress,
+            quiet=quiet or json,
+        )
         trained = train(found, settings, progress)
         seconds = time.perf_counter() - start
         trained.save(out)
