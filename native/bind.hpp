@@ -17,4 +17,7 @@ using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobin
 void bind_hits(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);
 
+// One function per bind_*.cpp.
+void bind_linear(nanobind::module_& m);
+
 }  // namespace lw
