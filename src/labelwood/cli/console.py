@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
@@ -38,8 +38,10 @@ def plain(value: Any) -> Any:
     return value
 
 
-def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-    """Write a table on stdout; the first `left` columns are aligned left, the others right."""
+def show_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "l"
+) -> None:
+    """Write a table on stdout; align: 'l' or 'r' for each column, columns beyond it are numbers and go right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -47,7 +49,9 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < left else "right", overflow="fold")
+        table.add_column(
+            column, justify="left" if align[place : place + 1] == "l" else "right", overflow="fold"
+        )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # Text: a label such as "[red]" is no markup
     # Without a terminal the width is unknown: wide enough for any of our tables, so that lines are not broken.

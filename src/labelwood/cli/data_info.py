@@ -46,7 +46,7 @@ def command(
         str(data),
         ("what", "value"),
         [(name.replace("_", " "), _worded(value)) for name, value in facts.items()],
-        left=2,
+        align="ll",
     )
     for note in found.notes:
         show(f"note: {note}")

@@ -49,7 +49,9 @@ def command(
         rows.append((f"({len(pushes) - n} more)", f"{left:+.4f}", ""))
     rows.append(("(bias)", f"{rest:+.4f}", ""))
     rows.append(("sum", f"{rest + sum(push for _, push in pushes):+.4f}", ""))
-    show_table(f"{name}: score {score:.4f}", ("word" if loaded.tagger else "feature", "push", ""), rows)
+    show_table(
+        f"{name}: score {score:.4f}", ("word" if loaded.tagger else "feature", "push", ""), rows, align="lrl"
+    )
 
 
 def _reason(

@@ -42,7 +42,7 @@ def _show(folder: str, manifest: dict[str, Any], n_bytes: int, verified: bool) -
         ("created", f"{manifest['created']} by labelwood {manifest['labelwood_version']}"),
     ]
     facts += [("checksums", "all right")] if verified else []
-    show_table(folder, ("what", "value"), facts, left=2)
+    show_table(folder, ("what", "value"), facts, align="ll")
     tables = [
         ("Parameters", manifest["parameters"]),
         ("Metrics", manifest["metrics"]),
@@ -51,13 +51,13 @@ def _show(folder: str, manifest: dict[str, Any], n_bytes: int, verified: bool) -
     for title, values in tables:
         if values:
             show_table(
-                title, ("name", "value"), [(name, str(value)) for name, value in values.items()], left=2
+                title, ("name", "value"), [(name, str(value)) for name, value in values.items()], align="ll"
             )
     largest = sorted(manifest["arrays"].items(), key=lambda item: item[0])
     show_table(
         "Arrays",
         ("name", "type", "shape"),
         [(name, entry["dtype"], " x ".join(f"{n:,}" for n in entry["shape"])) for name, entry in largest],
-        left=3,
+        align="lll",
     )
     show("Next: labelwood predict, evaluate or explain with this folder.")

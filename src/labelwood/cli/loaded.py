@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,8 @@ class Loaded:
         self.folder = folder
         self.tagger = found if isinstance(found, Tagger) else None
         self.model = found.model_ if isinstance(found, Tagger) else found
-        if threads is not None:
-            self.model.set_params(n_threads=threads)
+        # The threads of this machine and command, not those that the model was trained with.
+        self.model.parameters_ = replace(self.model.parameters_, n_threads=threads)
 
     @property
     def label_names(self) -> Sequence[str] | None:

@@ -28,7 +28,10 @@ def command(
             show_json(lines)
         else:
             show_table(
-                "Models (labelwood train --model NAME)", ("name", "what it does"), list(lines.items()), left=2
+                "Models (labelwood train --model NAME)",
+                ("name", "what it does"),
+                list(lines.items()),
+                align="ll",
             )
         return
     table = model_class(name).Parameters.table()
@@ -36,7 +39,10 @@ def command(
         show_json([dict(zip(("name", "default", "allowed", "help"), row, strict=True)) for row in table])
     else:
         show_table(
-            f"Parameters of {name} (--set name=value)", ("name", "default", "allowed", "help"), table, left=4
+            f"Parameters of {name} (--set name=value)",
+            ("name", "default", "allowed", "help"),
+            table,
+            align="llll",
         )
 
 
