@@ -16,7 +16,9 @@ def read_annif(options: TableOptions) -> TextRows:
     """The rows of an Annif corpus file; subjects are known by their address, without the angle brackets."""
     with open_bytes(options.path) as stream:
         head = stream.read(64)
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")) and not plain_name(options.path).endswith(".tsv"):
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")) and not plain_name(options.path).endswith(
+        ".tsv"
+    ):
         return read_jsonl(options)
     rows = TextRows(options)
     for number, line in text_lines(options):
@@ -26,7 +28,9 @@ def read_annif(options: TableOptions) -> TextRows:
         if not tab:
             options.bad.report(number, "no tab: expected text<TAB><uri> <uri>")
         elif not SUBJECTS.fullmatch(subjects):
-            options.bad.report(number, f"subjects must stand in angle brackets, <uri> <uri>, but are {subjects[:40]!r}")
+            options.bad.report(
+                number, f"subjects must stand in angle brackets, <uri> <uri>, but are {subjects[:40]!r}"
+            )
         else:
             rows.add(number, text, _SUBJECT.findall(subjects))
     return rows

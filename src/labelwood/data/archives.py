@@ -62,7 +62,15 @@ def _unpack_into(archive: Path, working: Path, max_bytes: int) -> None:
                     if left < 0:
                         raise DataError(f"{archive}: unpacks to more than the allowed {max_bytes} bytes")
                     output.write(chunk)
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
         raise DataError(f"{archive}: damaged or unsupported archive ({error})") from None
     except OSError as error:
         raise DataError(f"{archive}: cannot be unpacked ({error.strerror or error})") from None
@@ -78,7 +86,9 @@ def _members(archive: Path) -> Iterator[Member]:
             for info in packed.infolist():
                 kind = (info.external_attr >> 16) & 0o170000
                 if kind not in (0, 0o100000, 0o040000):
-                    raise DataError(f"{archive}: {info.filename!r} is a link or device; only files are unpacked")
+                    raise DataError(
+                        f"{archive}: {info.filename!r} is a link or device; only files are unpacked"
+                    )
                 if not info.is_dir():
                     yield info.filename, packed.open(info)
     elif lower.endswith((".tar", ".tar.gz", ".tgz")):
@@ -88,7 +98,9 @@ def _members(archive: Path) -> Iterator[Member]:
                     continue
                 stream = packed_tar.extractfile(member) if member.isreg() else None
                 if stream is None:
-                    raise DataError(f"{archive}: {member.name!r} is a link or device; only files are unpacked")
+                    raise DataError(
+                        f"{archive}: {member.name!r} is a link or device; only files are unpacked"
+                    )
                 yield member.name, stream
     else:
         raise DataError(f"{archive}: unknown kind of archive (known: .tar, .tar.gz, .tgz, .zip)")

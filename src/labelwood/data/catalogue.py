@@ -16,7 +16,9 @@ USUAL = (0.55, 1.5)
 WIKIPEDIA = (0.5, 0.4)
 AMAZON = (0.6, 2.6)
 
-_REPOSITORY_LICENCE = "Extreme Classification Repository: research use; cite Bhatia et al. (2016) and the original source"
+_REPOSITORY_LICENCE = (
+    "Extreme Classification Repository: research use; cite Bhatia et al. (2016) and the original source"
+)
 
 
 @dataclass(frozen=True)

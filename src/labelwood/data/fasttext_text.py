@@ -25,7 +25,9 @@ def read_fasttext(options: TableOptions) -> TextRows:
         with_comma += any(label.endswith(",") for label in labels)
         rows.add(number, text, labels)
     if with_comma:
-        rows.notes.append(f"{with_comma} lines hold labels that end with a comma; in this format it is part of the name")
+        rows.notes.append(
+            f"{with_comma} lines hold labels that end with a comma; in this format it is part of the name"
+        )
     return rows
 
 

@@ -75,7 +75,9 @@ def label_sets(
     if left_out:
         entries = "entry" if left_out.total() == 1 else "entries"
         most = ", ".join(repr(str(columns[label])) for label, _ in left_out.most_common(3))
-        notes.append(f"{len(left_out)} unknown labels left out ({left_out.total()} {entries}; most often {most})")
+        notes.append(
+            f"{len(left_out)} unknown labels left out ({left_out.total()} {entries}; most often {most})"
+        )
     return LabelSets(y, names, kept, notes)
 
 
@@ -131,7 +133,10 @@ def _refuse_outside(
     for row, labels in enumerate(rows):
         for label in labels or ():
             if not 0 <= int(label) < n_labels:
-                bad.report(row_lines[row], f"label {label} is outside 0..{n_labels - 1}, the lines of {names_file.name}")
+                bad.report(
+                    row_lines[row],
+                    f"label {label} is outside 0..{n_labels - 1}, the lines of {names_file.name}",
+                )
                 rows[row] = None
                 break
 
@@ -155,7 +160,9 @@ def _number_first(name: str) -> tuple[int, str]:
     return int(name), name
 
 
-def _matrix(rows: list[list[Label]], place: dict[Label, int], n_labels: int) -> tuple[sparse.csr_matrix, Counter[Label]]:
+def _matrix(
+    rows: list[list[Label]], place: dict[Label, int], n_labels: int
+) -> tuple[sparse.csr_matrix, Counter[Label]]:
     left_out: Counter[Label] = Counter()
     indptr = np.zeros(len(rows) + 1, np.int64)
     indices: list[int] = []

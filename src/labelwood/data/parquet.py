@@ -53,7 +53,10 @@ def _add(rows: TextRows, line: int, values: list[Any], columns: Columns) -> None
         if value is None and len(columns.text) > 1:
             value = ""
         if not isinstance(value, str):
-            report(line, f"the text {name!r} must be a string, but is {'null' if value is None else type(value).__name__}")
+            report(
+                line,
+                f"the text {name!r} must be a string, but is {'null' if value is None else type(value).__name__}",
+            )
             return
         parts.append(value)
     rest = values[len(columns.text) :]

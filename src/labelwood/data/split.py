@@ -11,7 +11,9 @@ from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import DataError, ParamError
 
 
-def split(data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool = True) -> tuple[Dataset, Dataset]:
+def split(
+    data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool = True
+) -> tuple[Dataset, Dataset]:
     """(training part, test part); the test part holds the share `test` of the rows, rounded, in their old order.
 
     stratify: a label's share of test rows is as near to `test` as whole rows allow, rare labels first, and a label
@@ -41,7 +43,8 @@ def _stratified(y: sparse.csr_matrix, order: npt.NDArray[np.int64], test: float,
     Plain Python lists: each entry is visited a few times, and single NumPy accesses cost ten times as much.
     """
     shuffled = y[order]
-    starts, columns = shuffled.indptr.tolist(), shuffled.indices.tolist()
+    starts: list[int] = shuffled.indptr.tolist()
+    columns: list[int] = shuffled.indices.tolist()
     by_label = shuffled.tocsc()
     label_starts, label_rows = by_label.indptr.tolist(), by_label.indices.tolist()
     count = np.diff(by_label.indptr)
@@ -79,7 +82,9 @@ def _stratified(y: sparse.csr_matrix, order: npt.NDArray[np.int64], test: float,
     return [int(order[row]) for row in chosen]
 
 
-def _fill_up(chosen: list[int], n_test: int, labels: list[list[int]], goal: list[int], room: list[int]) -> None:
+def _fill_up(
+    chosen: list[int], n_test: int, labels: list[list[int]], goal: list[int], room: list[int]
+) -> None:
     """Add rows until there are n_test: without labels first, then those whose labels are least over their share."""
     if len(chosen) == n_test:
         return

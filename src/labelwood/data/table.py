@@ -8,6 +8,9 @@ from itertools import compress
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from labelwood.data.annif_text import SUBJECTS, read_annif
 from labelwood.data.bad_rows import BadRows
 from labelwood.data.columns import looks_like_header
@@ -112,9 +115,13 @@ def _sniff_tabs(lines: list[str]) -> str | None:
         return None
     if any(_FEATURE.fullmatch(row[1].strip()) for row in cells):
         return None  # svmlight with tabs
-    if all(len(row) == 2 and SUBJECTS.fullmatch(row[1]) for row in cells) and any("<" in row[1] for row in cells):
+    if all(len(row) == 2 and SUBJECTS.fullmatch(row[1]) for row in cells) and any(
+        "<" in row[1] for row in cells
+    ):
         return "annif"
-    if all(len(row) == 2 and PECOS_LABELS.fullmatch(row[0]) for row in cells) and any(row[0] for row in cells):
+    if all(len(row) == 2 and PECOS_LABELS.fullmatch(row[0]) for row in cells) and any(
+        row[0] for row in cells
+    ):
         return "pecos"
     if looks_like_header(cells[0], None, None):
         return "tsv"
@@ -126,7 +133,9 @@ def _sniff_tabs(lines: list[str]) -> str | None:
     # Labels before a longer text, cut by spaces and by nothing else: LibMultiLabel.
     front = [row[0] for row in cells]
     shorter = sum(map(len, front)) < sum(len(row[1]) for row in cells)
-    spaces_only = any(" " in labels for labels in front) and not any(mark in labels for labels in front for mark in "|;,")
+    spaces_only = any(" " in labels for labels in front) and not any(
+        mark in labels for labels in front for mark in "|;,"
+    )
     return "libmultilabel" if shorter and spaces_only else "tsv"
 
 
@@ -138,5 +147,5 @@ def _whole_lines(head: bytes) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def _kept(items: list[T], kept: Sequence[bool]) -> list[T]:
-    return list(compress(items, kept))
+def _kept(items: list[T], kept: npt.NDArray[np.bool_]) -> list[T]:
+    return list(compress(items, kept.tolist()))

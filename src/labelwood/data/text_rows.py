@@ -82,10 +82,14 @@ def text_lines(options: TableOptions) -> Iterator[tuple[int, str]]:
         while raw := stream.readline(MAX_LINE_BYTES + 1):
             number += 1
             if len(raw) > MAX_LINE_BYTES:
-                raise DataError(f"{path}, line {number}: longer than {MAX_LINE_BYTES >> 20} MB; is this the right file?")
+                raise DataError(
+                    f"{path}, line {number}: longer than {MAX_LINE_BYTES >> 20} MB; is this the right file?"
+                )
             if number == 1:
                 if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-                    raise DataError(f"{path}, line 1: the file is UTF-16, not UTF-8; convert the file to UTF-8 first")
+                    raise DataError(
+                        f"{path}, line 1: the file is UTF-16, not UTF-8; convert the file to UTF-8 first"
+                    )
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
             try:
                 text = raw.decode("utf-8")

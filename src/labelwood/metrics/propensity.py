@@ -25,6 +25,8 @@ def label_counts(train_y: Any, n_train: int | None = None) -> tuple[Ints, int]:
                 "train_y is a 1-d array of label counts: give n_train, the number of training rows, too"
             )
         labels = as_labels(train_y, "train_y")
+        if labels.shape[0] == 0:
+            raise DataError("train_y has no rows: propensities and bands need training labels")
         return np.bincount(labels.indices, minlength=labels.shape[1]).astype(np.int64), int(labels.shape[0])
     if isinstance(n_train, bool) or not isinstance(n_train, (int, np.integer)) or n_train < 1:
         raise ParamError(f"n_train must be a whole number from 1 up, but is {n_train!r}")
@@ -52,8 +54,6 @@ def inverse_propensity(
     if not (np.isfinite(B) and B > 0):
         raise ParamError(f"B must be a number above 0, but is {B!r}")
     counts, n_rows = label_counts(train_y, n_train)
-    if n_rows == 0:
-        raise DataError("train_y has no rows: propensities need training labels")
     C = (np.log(n_rows) - 1) * (B + 1) ** A
     weights: Floats = 1 + C * (counts + B) ** -A
     if weights.size and weights.min() <= 0:  # only 1 or 2 training rows (ln N < 1) can do that

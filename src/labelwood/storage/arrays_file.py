@@ -119,7 +119,7 @@ def _header(arrays: Mapping[str, Array], order: list[str], digest: str) -> bytes
 
 
 def open_regular(path: Path) -> int:
-    """A file descriptor of a regular file in its folder; ModelFileError for links out of it, pipes, folders."""
+    """A file descriptor of a regular file in its folder; ModelFileError for links out of it and the like."""
     try:
         real = Path(os.path.realpath(path))
         if real.parent != Path(os.path.realpath(path.parent)):

@@ -58,7 +58,9 @@ _ADDED: dict[str, tuple[type, ...]] = {
     "manifest_sha256": (str,),
 }
 _REQUIRED = ("kind", "name")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
+_PLAIN_NAME = re.compile(
+    r"(?!__)[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
+)  # safetensors keeps "__metadata__" for itself
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ARRAY_KEYS = {"file", "dtype", "shape", "sha256"}
 
