@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from labelwood.cli import options
+
+if TYPE_CHECKING:
+    from labelwood.progress import Progress
 
 
 def command(
@@ -17,7 +20,7 @@ def command(
     kind: Annotated[
         str,
         typer.Option(
-            "--kind", metavar="sparse|texts", help="Sparse feature rows, or readable texts with tags."
+            "--kind", metavar="sparse|texts", help="Sparse rows (XMC text), or readable texts with tags."
         ),
     ] = "texts",
     rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="The number of rows.")] = 1000,
@@ -49,4 +52,14 @@ def command(
 def synth(
     out: Path, *, kind: str, rows: int, labels: int, features: int | None, seed: int, progress: Progress
 ) -> None:
-    """Write made-up data to a file."""
+    """Write made-up data to a file: sparse rows as XMC text, streamed; texts in the format that the ending says."""
+    if kind == "sparse":
+        from labelwood.data.synthetic import write_sparse
+
+        n_features = features if features is not None else max(1000, 2 * labels)
+        write_sparse(out, rows, n_features, labels, seed=seed, progress=progress)
+        return
+    from labelwood.data.catalogue_text import make_texts
+    from labelwood.data.write import write
+
+    write(make_texts(rows, n_labels=labels, seed=seed), out)

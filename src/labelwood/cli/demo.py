@@ -102,9 +102,10 @@ def _show_examples(tagger: Tagger, test: Dataset, n: int = 5) -> None:
     show("Five of these texts, their tags and the reasons:")
     for row in range(0, step * min(n, len(texts)), step):
         text = texts[row]
+        line = " ".join(text.split())
         true = {names[label] for label in test.y[row].indices}
         show()
-        show(f"  {text if len(text) <= 150 else text[:147] + '...'}")
+        show(f"  {line if len(line) <= 150 else line[:147] + '...'}")
         show(f"    true tags: {', '.join(sorted(true))}")
         for tag, score in tagger.predict([text], k=max(1, len(true)))[0]:
             mark = "✓" if tag in true else "✗"
