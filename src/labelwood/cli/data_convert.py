@@ -23,6 +23,7 @@ def command(
     labels: options.Labels = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -32,8 +33,14 @@ def command(
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
-    from labelwood.data.write import write
+    from labelwood.data.write import format_of_name, write
+    from labelwood.errors import ParamError
 
+    if to is None:
+        try:
+            format_of_name(target)  # an ending that says nothing is refused before the work
+        except ParamError as error:
+            raise ParamError(str(error).replace("format=", "--to")) from None
     check_file(target, force=force)
     with shown(quiet) as progress:
         data = read_data(
@@ -42,6 +49,7 @@ def command(
             text=text,
             labels=labels,
             separator=separator,
+            index_base=index_base,
             on_bad_row=on_bad_row,
             progress=progress,
             quiet=quiet,

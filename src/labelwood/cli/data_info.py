@@ -16,6 +16,7 @@ def command(
     labels: options.Labels = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
     json: options.Json = False,
 ) -> None:
@@ -34,6 +35,7 @@ def command(
             text=text,
             labels=labels,
             separator=separator,
+            index_base=index_base,
             on_bad_row=on_bad_row,
             progress=progress,
             quiet=True,

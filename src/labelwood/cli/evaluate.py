@@ -31,6 +31,7 @@ def command(
     labels: options.Labels = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
     force: options.Force = False,
     json: options.Json = False,
@@ -61,6 +62,7 @@ def command(
             labels=labels,
             separator=separator,
             format=format,
+            index_base=index_base,
             on_bad_row=on_bad_row,
         )
         if rows.y.nnz == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +24,11 @@ class Loaded:
 
     def __init__(self, folder: Path, threads: int | None = None) -> None:
         from labelwood.loading import load
+        from labelwood.storage.load import read_manifest
         from labelwood.tagger import Tagger
 
         found = load(folder)
+        self.extra = read_manifest(folder)["extra"]
         self.folder = folder
         self.tagger = found if isinstance(found, Tagger) else None
         self.model = found.model_ if isinstance(found, Tagger) else found
@@ -66,23 +68,29 @@ class Loaded:
         self, path: Path, *, progress: Progress = SILENT, quiet: bool = False, **choices: Any
     ) -> Dataset:
         """The data of a file, read as this model needs it: texts for a tagger, features for a model."""
-        if self.tagger is not None:
-            if str(path) == "-":
-                return _lines_of_stdin()
-        elif self._is_table(path, choices.get("format")):
-            raise DataError(f"{path}: holds texts, but {self.folder} is a model of feature rows")
-        else:
-            choices.update(n_features=self.model.n_features_, n_labels=self.model.n_labels_)
-        data = read_data(path, progress=progress, quiet=quiet, **choices)
-        if self.tagger is not None and data.texts is None:
-            raise DataError(f"{path}: holds features, but {self.folder} is a tagger and needs texts")
-        return data
+        if self.tagger is not None and str(path) == "-":
+            return _lines_of_stdin()
+        choices.update(self._fitting(path, choices))
+        return read_data(path, progress=progress, quiet=quiet, **choices)
 
-    @staticmethod
-    def _is_table(path: Path, format: str | None) -> bool:
+    def _fitting(self, path: Path, choices: Mapping[str, Any]) -> dict[str, Any]:
+        """What the reader must know so that the file's columns are the model's; DataError if the file cannot fit."""
         from labelwood.data.read import MATRIX_FORMATS, find_format
 
-        return not path.is_dir() and (format or find_format(path)) not in MATRIX_FORMATS
+        kind = "folder" if path.is_dir() else choices.get("format") or find_format(path)
+        if self.tagger is not None:
+            if kind in MATRIX_FORMATS:
+                raise DataError(f"{path}: holds features, but {self.folder} is a tagger and needs texts")
+            return {}
+        if kind not in (*MATRIX_FORMATS, "folder"):
+            raise DataError(f"{path}: holds texts, but {self.folder} is a model of feature rows")
+        widths: dict[str, Any] = {"n_features": self.model.n_features_}
+        if kind != "arff":  # ARFF files name their labels, and `truth` goes by the names
+            widths["n_labels"] = self.model.n_labels_
+        if kind == "svmlight" and choices.get("index_base") is None:
+            # As in training: a test file that happens to lack the first feature would be read off by one.
+            widths["index_base"] = self.extra.get("index_base")
+        return widths
 
     def predict(self, data: Dataset, k: int) -> TopK:
         """The k best labels of every row."""

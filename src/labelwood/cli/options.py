@@ -34,6 +34,12 @@ Separator = Annotated[
     str | None,
     typer.Option("--separator", metavar="S", help="What stands between labels of one cell, such as ';'."),
 ]
+IndexBase = Annotated[
+    int | None,
+    typer.Option(
+        "--index-base", metavar="0|1", min=0, max=1, help="The number of the first feature in svmlight files."
+    ),
+]
 OnBadRow = Annotated[
     str,
     typer.Option(

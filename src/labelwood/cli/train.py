@@ -36,6 +36,7 @@ def command(
     labels: options.Labels = None,
     separator: options.Separator = None,
     format: options.Format = None,
+    index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
     force: options.Force = False,
     json: options.Json = False,
@@ -49,6 +50,7 @@ def command(
     import time
 
     from labelwood.cli.console import count, show, show_json
+    from labelwood.cli.inputs import index_base as found_base
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
@@ -64,6 +66,7 @@ def command(
             text=text,
             labels=labels,
             separator=separator,
+            index_base=index_base,
             on_bad_row=on_bad_row,
             n_threads=threads,
             progress=progress,
@@ -71,7 +74,8 @@ def command(
         )
         trained = train(found, settings, progress)
         seconds = time.perf_counter() - start
-        trained.save(out)
+        base = index_base if index_base is not None else found_base(found)
+        trained.save(out, extra={"data": str(data)} | ({} if base is None else {"index_base": base}))
     facts = {
         "out": str(out),
         "kind": "tagger" if found.x is None else "model",
