@@ -219,8 +219,9 @@ class Tagger:
             ids = naming.name_ids(model.label_names_)
         except LabelwoodError as error:
             raise ModelFileError(f"{where}: {error}") from error
-        tagger = cls(model.name, seed=model.seed, n_threads=model.n_threads, model_params=model.get_params())
-        tagger.features = vectorizer.get_params()
+        given = model.parameters_
+        features, params = vectorizer.get_params(), model.get_params()
+        tagger = cls(model.name, seed=given.seed, n_threads=given.n_threads, features=features, model_params=params)
         tagger._take(vectorizer, model, ids)
         return tagger
 
@@ -228,7 +229,7 @@ class Tagger:
         return self.vectorizer_.transform(texts)
 
     def _word(self, feature: int) -> str:
-        if self.vectorizer_.hashing is not None:
+        if self.vectorizer_.get_params()["hashing"] is not None:
             return f"bucket {feature}"  # hashing keeps no words
         if self._words is None:
             self._words = self.vectorizer_.feature_names  # made once: a large vocabulary takes a while

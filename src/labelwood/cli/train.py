@@ -107,7 +107,7 @@ class Settings:
         cls.Parameters.checked(self.model_params, name)
         self.features: dict[str, Any] = {}
         if of_features:
-            from labelwood.features.tfidf import TfidfParams
+            from labelwood.features.tfidf_params import TfidfParams
 
             self.features = TfidfParams.parse(of_features, "features")
             TfidfParams.checked(self.features, "features")

@@ -55,7 +55,7 @@ def model_state(model: Model) -> tuple[dict[str, Any], Arrays]:
         "facts": model._facts(),
         "seed": model.parameters_.seed,
     }
-    arrays = {LABELS + "counts": model.label_counts_}
+    arrays: Arrays = {LABELS + "counts": model.label_counts_}
     if model.label_names_ is not None:
         arrays[LABELS + "utf8"], arrays[LABELS + "ends"] = packed(model.label_names_)
         fields["label_names_sha256"] = label_names_sha256(model.label_names_)
