@@ -8,6 +8,7 @@
 #include "flat_search.hpp"
 #include "levels.hpp"
 #include "node_training.hpp"
+#include "tree_search.hpp"
 
 namespace nb = nanobind;
 
@@ -142,6 +143,53 @@ void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t>
     flat_top_k(blocks.view, n_rows, indptr.data(), indices.data(), data.data(), k, n_threads, labels.data(), margins.data());
 }
 
+// A tree over the blocks, checked so that no search can leave it.
+struct TreeHolder {
+    In<std::int32_t> first_child, n_children, first_label, n_labels_in, label_order;
+    In<std::int64_t> first_block;
+    SearchTree view{};
+
+    TreeHolder(const BlocksHolder& blocks, In<std::int32_t> first_child, In<std::int32_t> n_children, In<std::int32_t> first_label,
+               In<std::int32_t> n_labels_in, In<std::int32_t> label_order, In<std::int64_t> first_block)
+        : first_child(first_child), n_children(n_children), first_label(first_label), n_labels_in(n_labels_in),
+          label_order(label_order), first_block(first_block) {
+        const std::size_t n_nodes = n_children.size();
+        if (n_nodes < 1 || first_child.size() != n_nodes || first_label.size() != n_nodes || n_labels_in.size() != n_nodes ||
+            first_block.size() != n_nodes + 1 || first_block(0) != 0 || first_block(n_nodes) != blocks.view.n_blocks)
+            throw nb::value_error("the tree does not fit the weight blocks");
+        for (std::size_t n = 0; n < n_nodes; ++n) {
+            const std::int64_t low = first_block(n), high = first_block(n + 1);
+            if (high < low || high > blocks.view.n_blocks) throw nb::value_error("the blocks of a node are out of order");
+            const std::int64_t has = blocks.view.child_start[high] - blocks.view.child_start[low];
+            const bool leaf = n_children(n) == 0;
+            const std::int64_t wants = leaf ? n_labels_in(n) : n_children(n);
+            const std::int64_t from = leaf ? first_label(n) : first_child(n);
+            const std::int64_t limit = static_cast<std::int64_t>(leaf ? label_order.size() : n_nodes);
+            // children come after their parent, so a search always ends
+            if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + wants > limit)
+                throw nb::value_error("the children of a node do not fit its weight blocks");
+        }
+        view = SearchTree{static_cast<std::int64_t>(n_nodes), first_child.data(), n_children.data(), first_label.data(),
+                          n_labels_in.data(), label_order.data(), first_block.data()};
+    }
+};
+
+void tree_top_k(const BlocksHolder& blocks, const TreeHolder& tree, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data,
+                int link, std::int32_t beam, std::int64_t max_blocks, In<std::uint8_t> allowed, In<std::uint8_t> open,
+                Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads) {
+    check_query(blocks, indptr, indices, data);
+    const std::size_t n_rows = indptr.size() - 1;
+    if (labels.shape(0) != n_rows || scores.shape(0) != n_rows || scores.shape(1) != labels.shape(1) || n_blocks.size() != n_rows)
+        throw nb::value_error("the result arrays must have one row per query");
+    const bool filtered = allowed.size() > 0;
+    if (filtered && (allowed.size() != tree.label_order.size() || open.size() != tree.n_children.size()))
+        throw nb::value_error("the label filter does not fit the tree");
+    const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr};
+    nb::gil_scoped_release release;
+    search_tree_rows(blocks.view, tree.view, options, static_cast<std::int64_t>(n_rows), indptr.data(), indices.data(), data.data(),
+                     static_cast<std::int32_t>(labels.shape(1)), n_threads, labels.data(), scores.data(), n_blocks.data());
+}
+
 // The margins of one row in one block, as prediction computes them.
 void block_margins(const BlocksHolder& blocks, std::int64_t block, In<std::int32_t> features, In<float> values, Out<float> margins) {
     if (block < 0 || block >= blocks.view.n_blocks) throw nb::value_error("no such block");
@@ -183,6 +231,14 @@ void bind_linear(nb::module_& m) {
              nb::arg("n_threads"), "Fill labels and margins with the best children of every row over all blocks.")
         .def("block_margins", &block_margins, nb::arg("block"), nb::arg("features"), nb::arg("values"), nb::arg("margins"),
              "Fill margins with those of one row under all classifiers of a block.");
+    nb::class_<TreeHolder>(m, "SearchTree", "A label tree whose nodes own weight blocks.")
+        .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>>(),
+             nb::arg("blocks"), nb::arg("first_child"), nb::arg("n_children"), nb::arg("first_label"), nb::arg("n_labels_in"),
+             nb::arg("label_order"), nb::arg("first_block"));
+    m.def("tree_top_k", &tree_top_k, nb::arg("blocks"), nb::arg("tree"), nb::arg("indptr"), nb::arg("indices"), nb::arg("data"),
+          nb::arg("link"), nb::arg("beam"), nb::arg("max_blocks"), nb::arg("allowed"), nb::arg("open"), nb::arg("labels"),
+          nb::arg("scores"), nb::arg("n_blocks"), nb::arg("n_threads"),
+          "Fill labels, log scores and blocks evaluated of every row by best-first (beam 0) or beam search.");
 }
 
 }  // namespace lw

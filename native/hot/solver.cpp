@@ -66,15 +66,26 @@ inline F16 sigmoid(const F16& t) {
     return r;
 }
 
-// The new alpha of the logistic dual: t + a C sigmoid(t) + rest = 0, alpha = C sigmoid(t). The slope lies between 1 and
-// 1 + aC/4, so Newton's method from the middle settles in a few steps.
+// The new alpha of the logistic dual: t + a C sigmoid(t) + rest = 0, alpha = C sigmoid(t). The left side grows with t and
+// its root lies between -rest - aC and -rest: Newton's method, with a halving step wherever it would leave the bracket.
 inline F16 logistic_alpha(const F16& curvature, const F16& cost, const F16& rest) {
     const F16 pull = curvature * cost;
-    F16 t = F16::all(0.0f) - rest - pull * 0.5f;
-    for (int step = 0; step < 5; ++step) {
+    F16 high = F16::all(0.0f) - rest;
+    F16 low = high - pull;
+    F16 t = (low + high) * 0.5f;
+    for (int step = 0; step < 8; ++step) {
         const F16 s = sigmoid(t);
-        const F16 slope = pull * s * (F16::all(1.0f) - s) + 1.0f;
-        t = t - (t + pull * s + rest) / slope;
+        const F16 value = t + pull * s + rest;
+        F16 next = t - value / (pull * s * (F16::all(1.0f) - s) + 1.0f);
+        const F16 middle_low = (low + t) * 0.5f, middle_high = (t + high) * 0.5f;
+        for (int p = 0; p < kPieces; ++p) {
+            const ipiece above = value.part[p] > 0;  // the root is to the left
+            next.part[p] = above && next.part[p] < low.part[p] ? middle_low.part[p] : next.part[p];
+            next.part[p] = !above && next.part[p] > high.part[p] ? middle_high.part[p] : next.part[p];
+            high.part[p] = above ? t.part[p] : high.part[p];
+            low.part[p] = above ? low.part[p] : t.part[p];
+        }
+        t = next;
     }
     return cost * sigmoid(t);
 }

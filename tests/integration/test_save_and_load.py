@@ -22,12 +22,14 @@ def fitted():
     return lw.Popular(seed=3).fit(x, y), x, y
 
 
-def test_a_model_comes_back_equal(tmp_path, fitted):
-    model, x, _ = fitted
+@pytest.mark.parametrize("cls", [lw.Popular, lw.OneVsAll])
+def test_a_model_comes_back_equal(tmp_path, fitted, cls):
+    _, x, y = fitted
+    model = cls(seed=3).fit(x, y)
     model.save(tmp_path / "m", extra={"note": "first"})
     for verify in (False, True):
         back = lw.load(tmp_path / "m", verify=verify)
-        assert type(back) is lw.Popular
+        assert type(back) is cls
         assert back.get_params() == model.get_params()
         assert back.parameters_ == model.parameters_
         assert (back.n_features_, back.n_labels_, back.n_rows_) == (6, 9, 40)

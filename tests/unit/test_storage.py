@@ -178,6 +178,7 @@ BAD_SAVES = {
     "nan fact": ({**FIELDS, "facts": {"a": float("nan")}}, {}, "facts cannot be written as JSON"),
     "tuple fact": ({**FIELDS, "facts": {"a": (1, 2)}}, {}, "facts cannot be written as JSON"),
     "int key": ({**FIELDS, "extra": {1: 2}}, {}, "extra cannot be written as JSON"),
+    "endless number": ({**FIELDS, "extra": {"a": 10**50}}, {}, "51 digits"),
     "object": ({**FIELDS, "extra": {"a": object()}}, {}, "extra cannot be written as JSON"),
     "large": ({**FIELDS, "extra": {"a": "x" * (17 << 20)}}, {}, "keep large data in arrays"),
     "array name": (FIELDS, {"../a": np.ones(1)}, "array name"),

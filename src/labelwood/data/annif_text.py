@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from labelwood.data.jsonl import read_jsonl
-from labelwood.data.streams import open_bytes, plain_name
+from labelwood.data.streams import plain_name
 from labelwood.data.text_rows import TableOptions, TextRows, text_lines
 
 _SUBJECT = re.compile(r"<([^<>]*)>")
@@ -14,11 +15,7 @@ SUBJECTS = re.compile(r"\s*(?:<[^<>]*>\s*)*")
 
 def read_annif(options: TableOptions) -> TextRows:
     """The rows of an Annif corpus file; subjects are known by their address, without the angle brackets."""
-    with open_bytes(options.path) as stream:
-        head = stream.read(64)
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")) and not plain_name(options.path).endswith(
-        ".tsv"
-    ):
+    if Path(plain_name(options.path)).suffix.lower() in (".json", ".jsonl", ".ndjson"):
         return read_jsonl(options)
     rows = TextRows(options)
     for number, line in text_lines(options):

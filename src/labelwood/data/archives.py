@@ -25,8 +25,9 @@ Member = tuple[str, IO[bytes]]
 def unpack(archive: str | Path, folder: str | Path, *, max_bytes: int = MAX_BYTES) -> Path:
     """The folder with the archive's files; it appears only when everything was unpacked.
 
-    .zip, .tar, .tar.gz, .tgz. DataError for entries that point outside, links and devices, names twice, a damaged archive,
-    an existing folder, or content above `max_bytes` (counted while unpacking: the sizes an archive claims may lie).
+    .zip, .tar, .tar.gz, .tgz. DataError for entries that point outside, links and devices, names twice, a
+    damaged archive, an existing folder, or content above `max_bytes` (counted while unpacking: the sizes an
+    archive claims may lie).
     """
     archive, folder = Path(archive), Path(folder)
     if folder.exists():

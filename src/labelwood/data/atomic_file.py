@@ -1,4 +1,4 @@
-"""A file that appears whole or not at all: written beside its place, synced, then renamed; compressed by its suffix."""
+"""A file that appears whole or not at all: written beside its place, synced, renamed, compressed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labelwood.errors import DataError
 
 @contextmanager
 def atomic_output(path: str | Path) -> Iterator[IO[bytes]]:
-    """A binary stream whose content becomes `path` when the block ends without an error (.gz and .zst compressed)."""
+    """A binary stream whose content becomes `path` when the block ends well (.gz and .zst are compressed)."""
     path = Path(path)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:

@@ -1,6 +1,7 @@
 """Data sets known by name: their sizes, licences, propensity constants, and where a mirror keeps them.
 
-Sizes are those of the Extreme Classification Repository (bag-of-words releases); eurlex57k's are the official split.
+Sizes are those of the Extreme Classification Repository (bag-of-words releases); eurlex57k's are the official
+split.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _REPOSITORY_LICENCE = (
 class KnownData:
     """One data set: sizes are None where they are not known for certain.
 
-    url: the address of its archive, or None when there is none that may be fetched: then a mirror is needed, which
-    keeps it as `<mirror>/<name>.zip`. sha256: of the archive, when known. propensity: (A, B).
+    url: the address of its archive, or None when there is none that may be fetched: then a mirror is needed,
+    which keeps it as `<mirror>/<name>.zip`. sha256: of the archive, when known. propensity: (A, B).
     """
 
     name: str
@@ -58,13 +59,13 @@ _KNOWN = {
         KnownData("mediamill", "Mediamill", 30_993, 12_914, 120, 101, licence=_MULAN),
         KnownData(
             "eurlex-4k", "EURLex-4K", 15_539, 3_809, 5_000, 3_993,
-            note="the raw-text release has another split and other features; figures of the two do not compare",
+            note="the raw-text release has another split and other features: figures do not compare",
         ),
         KnownData(
             "eurlex57k", "EURLEX57K", 45_000, 6_000, None, 4_271,
-            licence="CC BY-SA 4.0 (Chalkidis et al. 2019); texts (c) European Union, reuse authorised (2011/833/EU)",
+            licence="CC BY-SA 4.0 (Chalkidis et al. 2019); texts (c) European Union, reuse authorised",
             homepage="http://nlp.cs.aueb.gr",
-            note="6,000 further development rows; released as texts, so the number of features is the vectoriser's",
+            note="6,000 further development rows; texts, so the number of features is the vectoriser's",
         ),
         KnownData("amazoncat-13k", "AmazonCat-13K", 1_186_239, 306_782, 203_882, 13_330),
         KnownData("wiki10-31k", "Wiki10-31K", 14_146, 6_616, 101_938, 30_938),
@@ -76,7 +77,7 @@ _KNOWN = {
         KnownData("wikilshtc-325k", "WikiLSHTC-325K", 1_778_351, 587_084, 1_617_899, 325_056, WIKIPEDIA),
         KnownData(
             "wikipedia-500k", "Wikipedia-500K", 1_813_391, 783_743, 2_381_304, 501_070, WIKIPEDIA,
-            note="the raw-text release called Wiki-500K has 1,779,881 / 769,421 rows; figures of the two do not compare",
+            note="the raw-text Wiki-500K has 1,779,881 / 769,421 rows: figures do not compare",
         ),
         KnownData("amazon-670k", "Amazon-670K", 490_449, 153_025, 135_909, 670_091, AMAZON),
         KnownData("amazon-3m", "Amazon-3M", 1_717_899, 742_507, 337_067, 2_812_281, AMAZON),
@@ -90,7 +91,7 @@ def names() -> tuple[str, ...]:
 
 
 def find(name: str) -> KnownData:
-    """The data set of that name, however it is written ('EURLex-4K', 'eurlex_4k'); DataError lists the known ones."""
+    """The data set of that name, however it is written ('EURLex-4K', 'eurlex_4k'); DataError if unknown."""
     wanted = _plain(name)
     for entry in _KNOWN.values():
         if _plain(entry.name) == wanted:
@@ -99,7 +100,7 @@ def find(name: str) -> KnownData:
 
 
 def propensity_constants(name: str) -> tuple[float, float]:
-    """(A, B) of a known data set's inverse propensities; DataError for an unknown one, which would hide a wrong guess."""
+    """(A, B) of a known data set's inverse propensities; DataError for an unknown one, never a guess."""
     return find(name).propensity
 
 

@@ -1,4 +1,4 @@
-"""Which columns of a table hold the text, the labels and the row ids: as the caller said, else by usual names."""
+"""Which columns of a table hold text, labels and row ids: as the caller said, else by usual names."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from labelwood.errors import DataError, unknown_name
 
 TITLE_NAMES = ("title", "headline", "name")
 TEXT_NAMES = (
-    "text", "content", "body", "description", "abstract", "document", "summary", "sentence", "question", "review",
-    "comment", "message",
+    "text", "content", "body", "description", "abstract", "document", "summary", "sentence", "question",
+    "review", "comment", "message",
 )  # fmt: skip
 LABEL_NAMES = (
     "labels", "tags", "categories", "label", "tag", "category", "subjects", "keywords", "topics", "classes",
@@ -42,7 +42,7 @@ def choose_columns(path: Path, names: Sequence[str], text: str | None, labels: s
         text_columns = guess_text(lower)
         if not text_columns:
             raise DataError(
-                f"{path}: no column looks like the text; name it with text=... (columns: {', '.join(names)})"
+                f"{path}: no column looks like text; name it with text=... (columns: {', '.join(names)})"
             )
         notes.append(f"text taken from column {' + '.join(text_columns)} (guessed)")
     elif text in names:
@@ -54,7 +54,7 @@ def choose_columns(path: Path, names: Sequence[str], text: str | None, labels: s
         label_column = next((lower[name] for name in LABEL_NAMES if name in lower), None)
         if label_column is None or label_column in text_columns:
             raise DataError(
-                f"{path}: no column looks like the labels; name it with labels=... (columns: {', '.join(names)})"
+                f"{path}: no column looks like labels; name it with labels=... (columns: {', '.join(names)})"
             )
         notes.append(f"labels taken from column {label_column} (guessed)")
     for name in (*text_columns, *([label_column] if label_column else [])):

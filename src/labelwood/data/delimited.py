@@ -1,7 +1,8 @@
 """CSV and TSV: cells with quotes and embedded line breaks, errors by physical line.
 
-The standard csv module counts lines only behind a record, limits a cell to 128 KB by a global setting and swallows the
-rest of the file after an unclosed quote, so the cutting is done here; a line without quotes is one `str.split`.
+The standard csv module counts lines only behind a record, limits a cell to 128 KB by a global setting and
+swallows the rest of the file after an unclosed quote, so the cutting is done here; a line without quotes is
+one `str.split`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from labelwood.data.columns import Columns, choose_columns, join_text, looks_like_header
+from labelwood.data.streams import MAX_LINE_BYTES
 from labelwood.data.text_rows import TableOptions, TextRows, text_lines
 from labelwood.errors import DataError
 
@@ -16,7 +18,7 @@ Record = tuple[int, list[str]]
 
 
 def read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
-    """The rows of a CSV (`delimiter` None: comma, semicolon or tab, whichever the first line holds most) or TSV file.
+    """The rows of a TSV or CSV file (`delimiter` None: comma, semicolon or tab, by the first line).
 
     With a header line, or two columns without one: then the longer column is the text.
     """
@@ -29,7 +31,9 @@ def read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
         delimiter = max(",;\t", key=first_line.count)
         if delimiter != ",":
             rows.notes.append(f"columns are separated by {_shown(delimiter)}")
-    records = _records(lines, delimiter)
+    # Tools that write TSV without a header do not quote: there a quote is a character like any other.
+    quotes = delimiter != "\t" or looks_like_header(first_line.split("\t"), options.text, options.labels)
+    records = _records(lines, delimiter, quotes)
     first = next(records, None)
     if first is None:
         raise DataError(f"{options.path}: no row is left")
@@ -101,13 +105,13 @@ class _Lines:
         return None
 
 
-def _records(lines: _Lines, delimiter: str) -> Iterator[Record]:
+def _records(lines: _Lines, delimiter: str, quotes: bool) -> Iterator[Record]:
     """(line where it begins, cells) of each record; blank lines between records are passed over."""
     while (item := lines.next()) is not None:
         number, line = item
         if not line:
             continue
-        if '"' not in line:
+        if not quotes or '"' not in line:
             yield number, line.split(delimiter)
             continue
         try:
@@ -149,11 +153,13 @@ def _quoted_cell(line: str, place: int, lines: _Lines) -> tuple[str, str, int]:
     """(cell, the line it ends in, the place behind its closing quote)."""
     parts: list[str] = []
     taken: list[tuple[int, str]] = []
+    length = 0
     while True:
         end = line.find('"', place)
         if end < 0:
             parts.append(line[place:] + "\n")
-            item = lines.next()
+            length += len(parts[-1])
+            item = lines.next() if length < MAX_LINE_BYTES else None
             if item is None:
                 # Only the first line is lost: what was taken after it is read again as rows of its own.
                 lines.give_back(taken)

@@ -1,4 +1,4 @@
-"""Files over HTTP(S): resumed where a connection broke, checked against a sum, and in place only when complete."""
+"""Files over HTTP(S): resumed where a connection broke, checked against a sum, in place when complete."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 import urllib.error
 import urllib.request
 from dataclasses import asdict, dataclass
@@ -22,15 +23,17 @@ from labelwood.progress import SILENT, Progress
 
 CHUNK_BYTES = 1 << 18
 TIMEOUT_SECONDS = 60
-# A connection may break again and again while the file grows; this many tries in a row without a new byte end it.
+# A connection may break again and again while the file grows; this many tries in a row without a new byte end
+# it.
 FRUITLESS_TRIES = 3
+PAUSE_SECONDS = 0.1
 
 MIRROR_VARIABLE = "LABELWOOD_MIRROR"
 CACHE_VARIABLE = "LABELWOOD_CACHE"
 
 
 def fetch(url: str, path: str | Path, *, sha256: str | None = None, progress: Progress = SILENT) -> Path:
-    """The path of the downloaded file; a broken download is resumed from `<path>.part` if the server's file is unchanged.
+    """The path of the downloaded file; a broken download goes on from `<path>.part` if the file is unchanged.
 
     A file already there is kept when it has the given sum, and replaced otherwise.
     """
@@ -48,7 +51,7 @@ def fetch(url: str, path: str | Path, *, sha256: str | None = None, progress: Pr
             if found != sha256.lower():
                 part.remove()
                 raise DataError(
-                    f"{url}: wrong checksum: expected sha256 {sha256.lower()}, got {found}; the file was discarded"
+                    f"{url}: wrong checksum: expected sha256 {sha256.lower()}, got {found}; discarded"
                 )
         part.body.replace(path)
         part.remove()
@@ -83,7 +86,7 @@ def cached(name: str, *, mirror: str | None = None, progress: Progress = SILENT)
     url = f"{base.rstrip('/')}/{entry.archive}" if base else entry.url
     if url is None:
         raise DataError(
-            f"{entry.title} is not in the cache, and has no address that may be fetched; download it by hand from "
+            f"{entry.title} is not in the cache and has no address to fetch; download it by hand from "
             f"{entry.homepage} into {folder}, or set {MIRROR_VARIABLE} to an address that has {entry.archive}"
         )
     archive = fetch(url, cache_folder() / entry.archive, sha256=entry.sha256, progress=progress)
@@ -150,6 +153,7 @@ def _fill(url: str, part: _Part, progress: Progress) -> None:
         except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
             reason = str(getattr(error, "reason", None) or error or type(error).__name__)
         fruitless = fruitless + 1 if part.size() <= before else 0
+        time.sleep(PAUSE_SECONDS * fruitless)
         if fruitless >= FRUITLESS_TRIES:
             have = (
                 f" after {part.size()} bytes (kept in {part.body.name}, a new try goes on from there)"
@@ -182,13 +186,22 @@ def _request(url: str, part: _Part, progress: Progress) -> bool:
         total = start + int(length) if length and length.isdecimal() else (place[1] if place else 0)
         done = start
         with part.body.open("ab") as body:
-            while chunk := response.read(CHUNK_BYTES):
+            while chunk := _read(response):
                 body.write(chunk)
                 done += len(chunk)
                 progress.step("fetching bytes", done, total)
             body.flush()
             os.fsync(body.fileno())
     return done >= total if total else True
+
+
+def _read(response: Any) -> bytes:
+    """The next bytes; a fault of the network is a ConnectionError, so that it is not taken for the disk."""
+    try:
+        chunk: bytes = response.read(CHUNK_BYTES)
+    except OSError as error:
+        raise ConnectionError(str(error)) from error
+    return chunk
 
 
 def _content_range(response: Any) -> tuple[int, int] | None:

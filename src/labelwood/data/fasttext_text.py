@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"[^ \t\v\f\r\n]+")
 
 
 def read_fasttext(options: TableOptions) -> TextRows:
-    """The rows of a fastText file: words that begin with `__label__` are labels, wherever they stand in the line."""
+    """The rows of a fastText file: words that begin with `__label__` are labels, wherever they stand."""
     rows = TextRows(options)
     with_comma = 0
     for number, line in text_lines(options):

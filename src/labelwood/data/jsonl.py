@@ -92,7 +92,7 @@ def _array_items(
         if not expect_item:
             if text[place] != ",":
                 raise DataError(
-                    f"{options.path}, line {number}: expected ',' or ']' in the JSON array, got {text[place]!r}"
+                    f"{options.path}, line {number}: expected ',' or ']' in the array, got {text[place]!r}"
                 )
             place += 1
             expect_item = True

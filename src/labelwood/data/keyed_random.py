@@ -11,7 +11,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 def keyed_bits(seed: int, *items: Any) -> U64:
-    """Random 64-bit words, one for each combination of the (broadcast) item numbers; splitmix64's mixer over each."""
+    """Random 64-bit words, one for each combination of (broadcast) item numbers, by splitmix64's mixer."""
     with np.errstate(over="ignore"):
         state = _mix(np.asarray(np.uint64(seed % 2**64) + np.uint64(0x9E3779B97F4A7C15)))
         for item in items:

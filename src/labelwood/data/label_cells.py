@@ -1,4 +1,4 @@
-"""Label cells of a table -> lists of labels: lists as they are, strings cut at a separator that is found and reported."""
+"""Label cells of a table -> lists of labels: lists as they are, strings cut at the separator found."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from labelwood.data.text_rows import TextRows, text_fault
 
 Label = str | int
 SEPARATORS = ("|", ";", ",")
-# A separator counts when this share of the filled cells holds it: one stray '|' in a name does not decide for a column.
+# A separator counts when this share of the filled cells holds it: one stray '|' in a name does not decide for
+# a column.
 SEPARATOR_SHARE = 0.01
 
 
 @dataclass
 class CutLabels:
-    """Labels of each row (None: the row was damaged and skipped), and the reading names of labels known by an address."""
+    """Labels of each row (None: damaged and skipped), and the reading names of labels known by an address."""
 
     labels: list[list[Label] | None]
     titles: dict[str, str]
@@ -25,7 +26,7 @@ class CutLabels:
 
 
 def cut_labels(rows: TextRows) -> CutLabels:
-    """The labels of every row; numbers written in strings become numbers when all labels of the file are numbers."""
+    """The labels of every row; strings become numbers when all labels of the file are written as numbers."""
     wanted = rows.options.separator
     notes: list[str] = []
     separator = wanted if wanted is not None else rows.separator
@@ -46,7 +47,7 @@ def cut_labels(rows: TextRows) -> CutLabels:
 
 
 def find_separator(cells: list[str]) -> tuple[str, str]:
-    """The separator of a column of label strings ('' when every cell is one label), and a note that tells it."""
+    """The separator of a column of label strings ('' when every cell is one label), and a note on it."""
     plain = [cell for cell in cells if not cell.lstrip().startswith("[")]
     for separator in SEPARATORS:
         found = sum(separator in cell for cell in plain)
@@ -124,7 +125,7 @@ def _label_of_object(item: dict[str, Any], titles: dict[str, str]) -> str:
 
 
 def _list_in_cell(text: str) -> list[Any] | None:
-    """The list a cell spells out in JSON, or as Python prints it (pandas writes such cells); None if it is neither."""
+    """The list a cell spells out in JSON, or as Python prints it (pandas writes such); None if neither."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

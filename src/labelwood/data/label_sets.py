@@ -1,6 +1,7 @@
 """Lists of labels -> the label matrix and the names of its columns.
 
-Columns are in sorted order (numbers by size), so that the same set of labels gives the same columns in every file.
+Columns are in sorted order (numbers by size), so that the same set of labels gives the same columns in every
+file.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def label_sets(
 ) -> LabelSets:
     """The label matrix of all undamaged rows.
 
-    Numbers are columns of the label-name file that stands beside `path`, else names of their own. `label_names`
-    fixes the columns (for a test file): other labels are left out and counted in the notes.
+    Numbers are columns of the label-name file that stands beside `path`, else names of their own.
+    `label_names` fixes the columns (for a test file): other labels are left out and counted in the notes.
     """
     notes: list[str] = []
     rows = list(cut.labels)
@@ -142,7 +143,7 @@ def _refuse_outside(
 
 
 def _named(every: set[Label], titles: dict[str, str]) -> dict[Label, str]:
-    """Label -> name: its title when it has one that no other label shares, else title and address together."""
+    """Label -> name: its title when no other label shares it, else title and address together."""
     count = Counter(titles.get(str(label), str(label)) for label in every)
     named = {}
     for label in every:

@@ -10,7 +10,7 @@ PECOS_LABELS = re.compile(r"(?:\d+(?:::[-+.\deE]+)?(?:,\d+(?:::[-+.\deE]+)?)*)?"
 
 
 def read_pecos(options: TableOptions) -> TextRows:
-    """The rows of `0,1,2<TAB>text` lines, graded `0::0.1,1::0.2<TAB>text` included (grades are dropped and reported)."""
+    """The rows of `0,1,2<TAB>text` lines; the grades of `0::0.1,1::0.2<TAB>text` are dropped and reported."""
     rows = TextRows(options)
     graded = 0
     for number, line in text_lines(options):

@@ -36,7 +36,7 @@ def read_parquet(options: TableOptions) -> TextRows:
 
 
 def _rows(file: Any, columns: Columns) -> Iterator[tuple[int, list[Any]]]:
-    """(row from 1, values of the text columns, the labels and the id) of every row, a batch in memory at a time."""
+    """(row from 1, values of text columns, labels and id) of every row, a batch in memory at a time."""
     wanted = [*columns.text, *(name for name in (columns.labels, columns.row_id) if name is not None)]
     line = 0
     for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
@@ -55,7 +55,7 @@ def _add(rows: TextRows, line: int, values: list[Any], columns: Columns) -> None
         if not isinstance(value, str):
             report(
                 line,
-                f"the text {name!r} must be a string, but is {'null' if value is None else type(value).__name__}",
+                f"the text {name!r} must be a string, but is {_kind(value)}",
             )
             return
         parts.append(value)
@@ -68,3 +68,7 @@ def _add(rows: TextRows, line: int, values: list[Any], columns: Columns) -> None
             return
         row_id = str(rest[0])
     rows.add(line, join_text(parts), cell, row_id)
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else type(value).__name__

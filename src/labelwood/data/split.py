@@ -14,10 +14,11 @@ from labelwood.errors import DataError, ParamError
 def split(
     data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool = True
 ) -> tuple[Dataset, Dataset]:
-    """(training part, test part); the test part holds the share `test` of the rows, rounded, in their old order.
+    """(training part, test part); the test part holds the share `test` of the rows, both in their old order.
 
-    stratify: a label's share of test rows is as near to `test` as whole rows allow, rare labels first, and a label
-    with two rows or more keeps at least one in the training part wherever the number of test rows allows it.
+    stratify: a label's share of test rows is as near to `test` as whole rows allow, rare labels first, and a
+    label with two rows or more keeps at least one in the training part wherever the number of test rows
+    allows it.
     """
     if not isinstance(test, (int, float)) or isinstance(test, bool) or not 0 < test < 1:
         raise ParamError(f"test must be a share between 0 and 1, but is {test!r}")
@@ -38,9 +39,9 @@ def split(
 def _stratified(y: sparse.csr_matrix, order: npt.NDArray[np.int64], test: float, n_test: int) -> list[int]:
     """Test rows: labels from the rarest on take from their undecided rows until their share is reached.
 
-    After Sechidis et al. (2011), "On the stratification of multi-label data", with the order of labels fixed at
-    the start, which makes it linear in the entries of y (1.5 s for 500,000 rows with 5 labels).
-    Plain Python lists: each entry is visited a few times, and single NumPy accesses cost ten times as much.
+    After Sechidis et al. (2011), "On the stratification of multi-label data", with the order of labels fixed
+    at the start, which makes it linear in the entries of y (1.5 s for 500,000 rows with 5 labels). Plain
+    Python lists: each entry is visited a few times, and single NumPy accesses cost ten times as much.
     """
     shuffled = y[order]
     starts: list[int] = shuffled.indptr.tolist()
@@ -85,7 +86,7 @@ def _stratified(y: sparse.csr_matrix, order: npt.NDArray[np.int64], test: float,
 def _fill_up(
     chosen: list[int], n_test: int, labels: list[list[int]], goal: list[int], room: list[int]
 ) -> None:
-    """Add rows until there are n_test: without labels first, then those whose labels are least over their share."""
+    """Add rows until there are n_test: without labels first, then by how little labels exceed their share."""
     if len(chosen) == n_test:
         return
     taken = set(chosen)

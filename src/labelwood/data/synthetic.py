@@ -1,9 +1,9 @@
 """Synthetic sparse data sets of any size: Zipf labels in a hidden topic tree, tf-idf rows of unit length.
 
-A row has a main label and companions, mostly of the same topic. Its tokens come from its labels, from its topic, and
-from a background that all rows share. The tokens of a label or topic are hashes of its number, so the tables of a
-three-million-label set need no memory, and rows are made in blocks keyed by (seed, part, block): a block is the same
-whether it is made alone, for memory, or for a file.
+A row has a main label and companions, mostly of the same topic. Its tokens come from its labels, from its
+topic, and from a background that all rows share. The tokens of a label or topic are hashes of its number, so
+the tables of a three-million-label set need no memory, and rows are made in blocks keyed by (seed, part,
+block): a block is the same whether it is made alone, for memory, or for a file.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Block = tuple[sparse.csr_matrix, sparse.csr_matrix]
 class SparseRecipe:
     """What a synthetic data set is made of; the same recipe gives the same rows.
 
-    Of a row's tokens the shares label_share and topic_share come from its labels and its topic, the rest is background.
-    Labels are lost with probability missing (never the main one) and wrong ones are added at the rate noise. zipf: exponent
-    of the label frequencies. topic_labels: labels of one topic.
+    Of a row's tokens the shares label_share and topic_share come from its labels and its topic, the rest is
+    background. Labels are lost with probability missing (never the main one) and wrong ones are added at the
+    rate noise. zipf: exponent of the label frequencies. topic_labels: labels of one topic.
     """
 
     n_features: int
@@ -94,7 +94,8 @@ def make_sparse(
 ) -> Dataset:
     """A training set of n_rows rows, in memory.
 
-    every_label: give each rare label one row of its topic (when it fits), so that no label is without a training row.
+    every_label: give each rare label one row of its topic (when it fits), so that no label is without a
+    training row.
     """
     recipe = SparseRecipe(n_features, n_labels, labels_per_row, nnz_per_row, seed, zipf)
     return _Source(recipe).dataset(TRAIN, n_rows, every_label, progress)
@@ -135,9 +136,10 @@ def write_sparse(
     zipf: float = 0.85,
     progress: Progress = SILENT,
 ) -> None:
-    """Write the rows that `make_sparse` (part "train") or the test half of the pair (part "test") gives, as XMC text.
+    """Write the rows of `make_sparse` (part "train") or of the pair's test half (part "test") as XMC text.
 
-    Block by block, so that memory depends on the number of labels and features, not of rows. .gz and .zst compress.
+    Block by block, so that memory depends on the number of labels and features, not of rows. .gz and .zst
+    compress.
     """
     if part not in ("train", "test"):
         raise ParamError(f"part must be 'train' or 'test', but is {part!r}")
@@ -202,7 +204,8 @@ class _Source:
         """(x, y) of each block in turn, the last one cut to the number of rows."""
         _checked_rows(n_rows)
         extra = RareLabels(self.tree, n_rows, BLOCK_ROWS, self.recipe.labels_per_row) if every_label else None
-        # Companions make room for the rare labels that are placed, so that the labels of a row stay as many as asked.
+        # Companions make room for the rare labels that are placed, so that the labels of a row stay as many
+        # as asked.
         thin = 1.0
         if extra and self.recipe.labels_per_row > 1:
             thin = max(1.0 - len(extra) / n_rows / (self.recipe.labels_per_row - 1), LEAST_COMPANIONS)
@@ -211,7 +214,7 @@ class _Source:
             yield self._block(part, block, rows, extra.of_block(block) if extra else None, thin)
 
     def _tune(self) -> None:
-        """Set how many labels and tokens to draw, so that rows have the wanted numbers after duplicates and losses."""
+        """Set how many labels and tokens to draw for the wanted numbers after duplicates and losses."""
         recipe = self.recipe
         for _ in range(3):
             x, y = self._block(TRAIN, 0, BLOCK_ROWS)
@@ -227,12 +230,13 @@ class _Source:
     def _block(
         self, part: int, block: int, rows: int, extra: npt.NDArray[np.int64] | None = None, thin: float = 1.0
     ) -> Block:
-        """Make a whole block and keep its first rows, so that a longer data set begins with the rows of a shorter one."""
+        """The first rows of a block, which is made whole: so a longer data set begins with a shorter one."""
         random = np.random.Generator(np.random.PCG64([self.recipe.seed, part, block]))
         main = self.tree.draw(random.random(BLOCK_ROWS))
         row, label = self._labels(random, main, thin)
         if extra is not None and len(extra):
-            # A label goes to the row whose topic stands nearest: topics with near numbers share a branch of the tree.
+            # A label goes to the row whose topic stands nearest: topics with near numbers share a branch of
+            # the tree.
             topics = self.tree.topic_of(main[:rows])
             order = np.argsort(topics, kind="stable")
             near = np.searchsorted(topics[order], self.tree.topic_of(extra))
@@ -263,7 +267,7 @@ class _Source:
     def _features(
         self, random: np.random.Generator, main: npt.NDArray[np.int64], y: sparse.csr_matrix
     ) -> sparse.csr_matrix:
-        """Token counts -> tf-idf rows of length 1. Every draw is made for the whole block, then cut to y's rows."""
+        """Tf-idf rows of length 1. Every draw is made for the whole block, then cut to y's rows."""
         recipe, rows = self.recipe, y.shape[0]
         normal = np.sqrt(-2 * np.log(1 - random.random(BLOCK_ROWS))) * np.cos(
             2 * np.pi * random.random(BLOCK_ROWS)

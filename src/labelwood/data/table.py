@@ -1,4 +1,4 @@
-"""Tables of texts with labels -> Dataset: CSV, TSV, JSON, Parquet, fastText, Annif, PECOS and LibMultiLabel lines."""
+"""Tables of texts with labels -> Dataset: CSV, TSV, JSON, Parquet, fastText, Annif, PECOS, LibMultiLabel."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ from labelwood.data.label_sets import label_sets
 from labelwood.data.labelled_lines import PECOS_LABELS, read_libmultilabel, read_pecos
 from labelwood.data.parquet import read_parquet
 from labelwood.data.streams import plain_name
+from labelwood.data.table_write import write_table
 from labelwood.data.text_rows import TableOptions, TextRows
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
+
+__all__ = ["TABLE_FORMATS", "read_table", "sniff_table", "write_table"]
 
 T = TypeVar("T")
 
@@ -55,12 +58,13 @@ def read_table(
     label_names: Sequence[str] | None = None,
     progress: Progress = SILENT,
 ) -> Dataset:
-    """The texts, labels and ids of a table as a Dataset without features; what was guessed stands in its notes.
+    """The texts, labels and ids of a table, a Dataset without features; what was guessed is in its notes.
 
-    format: one of TABLE_FORMATS. text: the text column, or several ("title,description", joined line by line).
-    labels: the label column; "" for a table without labels. separator: where label strings are cut ("" never);
-    found over the column when not given. label_names: the columns of y, for a test file read after its training
-    file; other labels are left out and counted in the notes. Without it the columns are the labels in sorted order.
+    format: one of TABLE_FORMATS. text: the text column, or several ("title,description", joined line by
+    line). labels: the label column; "" for a table without labels. separator: where label strings are cut (""
+    never); found over the column when not given. label_names: the columns of y, for a test file read after
+    its training file; other labels are left out and counted in the notes. Without it the columns are the
+    labels in sorted order.
     """
     path = Path(path)
     if format not in _READERS:

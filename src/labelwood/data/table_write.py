@@ -1,4 +1,4 @@
-"""Dataset with texts -> CSV, TSV, JSON lines, Parquet, fastText or Annif files, each read back by `read_table`."""
+"""Dataset with texts -> CSV, TSV, JSON lines, Parquet, fastText or Annif, as `read_table` reads them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SPACE = re.compile(r"[ \t\v\f\r\n]+")
 
 
 def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]:
-    """Write texts and label names to `path`, all or nothing; gives back notes on what the format could not hold.
+    """Notes on what the format could not hold; texts and label names are written to `path`, all or nothing.
 
-    .gz and .zst are compressed. Labels without a name are written as their column number. A column that no row uses
-    is not in the file: pass `label_names` when reading it back.
+    .gz and .zst are compressed. Labels without a name are written as their column number. A column that no
+    row uses is not in the file: pass `label_names` when reading it back.
     """
     path = Path(path)
     if format not in WRITTEN_FORMATS:
@@ -41,6 +41,8 @@ def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]
         _check_annif_names(names, path)
     if format in ("fasttext", "annif") and any(_BREAK.search(text) for text in data.texts):
         notes.append("line breaks and tabs in texts were written as spaces")
+    if format in ("fasttext", "annif") and data.row_ids is not None:
+        notes.append(f"row ids were left out ({format} has no place for them)")
     with atomic_output(path) as stream:
         rows = _rows(data, names)
         if format == "parquet":
@@ -93,7 +95,8 @@ def _annif_line(row: Row) -> str:
 def _write_delimited(
     data: Dataset, rows: Iterator[Row], stream: IO[bytes], delimiter: str, names: list[str]
 ) -> None:
-    # A bar between labels reads well; names that hold a separator themselves make lists in the cells necessary.
+    # A bar between labels reads well; names that hold a separator themselves make lists in the cells
+    # necessary.
     marks = (*SEPARATORS, "[")
     listed = any(name != name.strip() or any(mark in name for mark in marks) for name in names)
     with_ids = data.row_ids is not None
@@ -139,5 +142,5 @@ def _check_annif_names(names: list[str], path: Path) -> None:
     for name in names:
         if any(mark in name for mark in "<>\t\r\n"):
             raise DataError(
-                f"{path}: the label {name!r} holds a bracket, tab or line break, which Annif's format cannot hold"
+                f"{path}: the label {name!r} holds a bracket, tab or line break: not for Annif files"
             )

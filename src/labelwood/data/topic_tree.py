@@ -1,6 +1,7 @@
-"""The hidden truth of synthetic data: how often each label occurs, which topic it belongs to, which tokens it brings.
+"""The hidden truth of synthetic data: how often a label occurs, its topic, and the tokens it brings.
 
-Labels stand in tree order: topics are runs of labels, branches are runs of topics. Outside numbers are shuffled.
+Labels stand in tree order: topics are runs of labels, branches are runs of topics. Outside numbers are
+shuffled.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class TopicTree:
         )
 
     def draw_near(self, labels: Ints, nearness: Floats, uniform: Floats) -> Ints:
-        """Companions of labels by frequency, most from the same topic, some from its branch, few from anywhere."""
+        """Companions of labels by frequency: most from the same topic, some from its branch, few others."""
         topic = self.topic_of(labels)
         branch = self.branch_of(topic)
         topic_low, topic_high = self._bounds(topic, topic + 1)
@@ -81,7 +82,7 @@ class TopicTree:
         return self._mixed(_LABEL, labels, rank, branch, 0.5)
 
     def topic_tokens(self, topics: Ints, uniform: Floats) -> Ints:
-        """A token for each topic, by its rank among the topic's own: 60 per cent of them shared with its branch."""
+        """A token for each topic, by its rank among the topic's own: 60 per cent shared with its branch."""
         rank = np.searchsorted(self._topic_draw, uniform, side="right")
         return self._mixed(_TOPIC, topics, rank, self.branch_of(topics), 0.6)
 
@@ -127,6 +128,6 @@ class RareLabels:
 
 
 def zipf_cumulative(n: int, exponent: float, shift: float) -> Floats:
-    """Cumulative shares of ranks 1..n under Zipf's law, the last one left out: for searchsorted with a uniform number."""
+    """Cumulative shares of ranks 1..n under Zipf's law, the last left out, for searchsorted."""
     share = 1.0 / (np.arange(n) + 1.0 + shift) ** exponent
     return np.cumsum(share / share.sum())[:-1]

@@ -1,1 +1,1 @@
-"""What is known of the labels themselves: names, and how they relate."""
+"""Numbers about labels that come from the training data: frequencies, co-occurrence, label vectors."""

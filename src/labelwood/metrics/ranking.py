@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelwood.metrics.hits import Floats, Hits
+from labelwood.metrics.hits import Floats, Hits, Ints
 
 
 def precision(hits: Hits, k: int) -> float:
@@ -32,7 +32,7 @@ def ndcg(hits: Hits, ks: list[int]) -> dict[int, float]:
         for j in range(done, k):
             gains += hits.hit[:, j] * weights[j]
         done = k
-        found[k] = 100.0 * float((gains / ideal_dcg(hits, k)).mean())
+        found[k] = 100.0 * float((gains / ideal_dcg(hits.n_true, k)).mean())
     return found
 
 
@@ -41,9 +41,9 @@ def discounts(k: int) -> Floats:
     return 1.0 / np.log(np.arange(2, k + 2))
 
 
-def ideal_dcg(hits: Hits, k: int) -> Floats:
-    """The DCG of a perfect ranking of each row (n,): min(k, number of true labels) hits in front.
+def ideal_dcg(n_true: Ints, k: int) -> Floats:
+    """The DCG of a perfect ranking of rows with n_true labels (n,): min(k, n_true) hits in front.
 
     A row without labels gets the value for one label: its DCG is 0, so any divisor but 0 gives 0.
     """
-    return np.asarray(np.cumsum(discounts(k))[np.clip(hits.n_true, 1, k) - 1])
+    return np.asarray(np.cumsum(discounts(k))[np.clip(n_true, 1, k) - 1])

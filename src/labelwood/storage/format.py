@@ -18,6 +18,7 @@ ARRAYS_FILE = "arrays.safetensors"
 MAX_MANIFEST_BYTES = 16 << 20
 MAX_HEADER_BYTES = 100 << 20
 MAX_DIMENSIONS = 8
+MAX_DIGITS = 40
 
 # NumPy's name -> safetensors' name. Always little-endian.
 DTYPES = {
@@ -83,7 +84,7 @@ def dump_json(value: Any, what: str) -> str:
     """Compact JSON with sorted keys; ModelFileError if the value is not plain, finite JSON data."""
     try:
         text = json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
-        if json.loads(text) != value:
+        if _loads(text) != value:
             raise ValueError("it would come back different (tuples and keys that are not strings do)")
     except (TypeError, ValueError, RecursionError) as error:
         raise ModelFileError(f"{what} cannot be written as JSON: {error}") from None
@@ -93,12 +94,10 @@ def dump_json(value: Any, what: str) -> str:
 def parse_json(raw: bytes, where: str) -> Any:
     """The value of JSON bytes; ModelFileError for anything but plain finite data with unique keys."""
     try:
-        return json.loads(
-            raw.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique_keys
-        )
+        return _loads(raw.decode("utf-8"))
     except RecursionError:
         raise ModelFileError(f"{where}: the JSON is nested too deeply") from None
-    except (ValueError, MemoryError) as error:  # also bad UTF-8 and numbers of thousands of digits
+    except (ValueError, MemoryError) as error:  # also bad UTF-8
         raise ModelFileError(f"{where}: not valid JSON ({_short(error)})") from None
 
 
@@ -196,6 +195,12 @@ def _check_type(key: str, value: Any, kinds: tuple[type, ...], where: str) -> No
         raise ModelFileError(f"{where}: {key} must be {allowed}, but is {type(value).__name__}")
 
 
+def _loads(text: str) -> Any:
+    return json.loads(
+        text, parse_constant=_refuse, parse_float=_finite, parse_int=_whole, object_pairs_hook=_unique_keys
+    )
+
+
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not allowed")
 
@@ -205,6 +210,12 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"the number {text[:40]} is too large")
     return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:  # reading a number of a million digits would take minutes
+        raise ValueError(f"the number {text[:40]}... has {len(text)} digits")
+    return int(text)
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
