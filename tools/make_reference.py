@@ -32,7 +32,7 @@ def parameters_page() -> str:
         parts.append(f"`labelwood.{cls.__name__}`: {(cls.__doc__ or '').strip().splitlines()[0]}\n")
         parts.append(_table(cls.Parameters.table()))
     parts.append("## Features of texts\n")
-    parts.append("`labelwood.TfidfVectorizer`; a Tagger chooses `sublinear_tf=True`, and `min_df=2` from 1000 rows on.\n")
+    parts.append("`labelwood.TfidfVectorizer`; a Tagger chooses `sublinear_tf=True`.\n")
     parts.append(_table(TfidfParams.table()))
     return "\n".join(parts)
 

@@ -25,8 +25,10 @@ from labelwood.topk import TopK
 DEFAULT_MODEL = "one-vs-all"
 KIND = "tagger"
 MODEL, FEATURES = "model.", "features."  # prefixes of the saved arrays
-# Words that occur once cannot be learnt from, but in a handful of rows they are all there is.
-ENOUGH_ROWS_TO_DROP_SINGLE_WORDS = 1000
+# Measured on held-out training rows of CookingStackExchange, CVE-Products, EURLEX57K and Debian-Depends: words that occur
+# once help or do no harm (P@5 +0.5, +0.1, 0.0, +0.1), so min_df stays 1; pairs of words add nothing (P@5 +0.1, four
+# times the training time on EURLEX57K); the logarithm of counts gives P@1 +0.2 and +0.8.
+FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Tagger:
     """Gives texts the names of their labels.
 
     model: a registry name, such as "one-vs-all". features: parameters of TfidfVectorizer that differ from the defaults
-    here (sublinear tf, unit length, words that occur at least twice when there are rows enough). model_params: parameters
+    here (words, sublinear tf, unit length). model_params: parameters
     of the model. The constructor only stores; `fit` validates.
     """
 
@@ -92,20 +94,14 @@ class Tagger:
             model.get_params(), type(model).__name__
         )  # before the texts are worked through
         ids = naming.name_ids(label_names)
-        vectorizer = TfidfVectorizer(**self._feature_params(len(rows)))
+        features = {**FEATURES_FOR_TAGGING, "n_threads": self.n_threads, **(self.features or {})}
+        vectorizer = TfidfVectorizer(**features)
         progress.step("turning texts into features", 0, len(rows))
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model.fit(Dataset(x, y, label_names=label_names), progress=progress)
         self._take(vectorizer, model, ids)
         return self
-
-    def _feature_params(self, n_rows: int) -> dict[str, Any]:
-        given = dict(self.features or {})
-        chosen: dict[str, Any] = {"sublinear_tf": True, "n_threads": self.n_threads}
-        if n_rows >= ENOUGH_ROWS_TO_DROP_SINGLE_WORDS and given.get("hashing") is None:
-            chosen["min_df"] = 2
-        return {**chosen, **given}
 
     def _take(self, vectorizer: TfidfVectorizer, model: Model, ids: dict[str, int]) -> None:
         self.vectorizer_ = vectorizer
