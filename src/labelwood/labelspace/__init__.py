@@ -1,1 +1,1 @@
-
+"""Numbers about labels that come from the training data: frequencies, co-occurrence, label vectors."""
