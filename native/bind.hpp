@@ -14,8 +14,13 @@ using In2 = nanobind::ndarray<const T, nanobind::ndim<2>, nanobind::c_contig, na
 template <class T>
 using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
+// One function per bind_*.cpp.
+void bind_hits(nanobind::module_& m);
 void bind_kmeans(nanobind::module_& m);
 void bind_labelspace(nanobind::module_& m);
+void bind_linear(nanobind::module_& m);
+void bind_parse(nanobind::module_& m);
+void bind_tokens(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);
 
 }  // namespace lw

@@ -27,7 +27,7 @@ _HOMES = {
     "TfidfVectorizer": "features.tfidf",
     "TopK": "topk",
     "evaluate": "metrics.evaluate",
-    "load": "models.load",
+    "load": "loading",
     "read": "data.read",
     "write": "data.write",
 }
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from labelwood.data.write import write
     from labelwood.errors import BudgetError, DataError, LabelwoodError, ModelFileError, NotFittedError, ParamError
     from labelwood.features.tfidf import TfidfVectorizer
+    from labelwood.loading import load
     from labelwood.metrics.evaluate import evaluate
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
-    from labelwood.models.load import load
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from labelwood.errors import ParamError, unknown_name
 
-P = TypeVar("P", bound="Params")
+P = TypeVar("P", bound="Declared")
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,8 @@ def param(
 
 
 @dataclass(frozen=True)
-class Params:
-    """Base of every hyper-parameter set: seed and n_threads belong to all of them."""
-
-    seed: int = param(0, "the same seed gives the same model", low=0, high=2**63 - 1)
-    n_threads: int | None = param(None, "threads to use; None: all processors", low=1, high=4096, kind=int)
+class Declared:
+    """Base of everything that declares its parameters as fields made by `param`."""
 
     @classmethod
     def ranges(cls) -> dict[str, Range]:
@@ -152,6 +149,14 @@ class Params:
             (field.name, repr(field.default), str(field.metadata["range"]), field.metadata["help"])
             for field in dataclasses.fields(cls)
         ]
+
+
+@dataclass(frozen=True)
+class Params(Declared):
+    """Base of every model's hyper-parameters: seed and n_threads belong to all of them."""
+
+    seed: int = param(0, "the same seed gives the same model", low=0, high=2**63 - 1)
+    n_threads: int | None = param(None, "threads to use; None: all processors", low=1, high=4096, kind=int)
 
 
 def _plain(value: Any) -> Any:

@@ -29,6 +29,11 @@ class BadRows:
         if len(self.first) < SHOWN:
             self.first.append(f"line {line}: {message}")
 
+    def clear(self) -> None:
+        """Forget everything, because the file is read again."""
+        self.count = 0
+        self.first = []
+
     def notes(self) -> tuple[str, ...]:
         """One line for Dataset.notes when rows were skipped, else nothing."""
         if not self.count:

@@ -102,6 +102,12 @@ class Dataset:
             filter_pairs=pairs,
         )
 
+    def split(self, test: float = 0.2, seed: int = 0, stratify: bool = True) -> tuple[Dataset, Dataset]:
+        """(training part, test part), as `labelwood.data.split.split` makes them."""
+        from labelwood.data.split import split
+
+        return split(self, test=test, seed=seed, stratify=stratify)
+
 
 def _checked_pairs(pairs: Any, shape: tuple[int, int], source: str) -> npt.NDArray[np.int64]:
     array = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import mmap
 import zlib
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from labelwood.data.gunzip import Gunzip
 from labelwood.errors import DataError
 
 COMPRESSED = (".gz", ".zst")
@@ -42,7 +42,7 @@ def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path}: may not be read (permission denied)") from None
     except EOFError:
         raise DataError(f"{path}: the compressed data ends too early (truncated file)") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
+    except zlib.error as error:
         raise DataError(f"{path}: damaged gzip data ({error})") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
@@ -85,7 +85,7 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
 def _opener(path: Path) -> IO[bytes]:
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        return gzip.open(path, "rb")
+        return io.BufferedReader(Gunzip(path), 1 << 20)
     if suffix == ".zst":
         import pyarrow
 

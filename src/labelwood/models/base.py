@@ -145,7 +145,7 @@ class Model(ABC):
     def _set_shape(self, n_features: int, n_labels: int, parameters: Params) -> None:
         self.n_features_ = int(n_features)
         self.n_labels_ = int(n_labels)
-        self.parameters_ = parameters
+        self.parameters_: Any = parameters
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_labels_"):

@@ -1,0 +1,244 @@
+// Linear classifiers for Python: training of node classifiers, weight blocks, flat top-k.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "bind.hpp"
+#include "flat_search.hpp"
+#include "levels.hpp"
+#include "node_training.hpp"
+#include "tree_search.hpp"
+
+namespace nb = nanobind;
+
+namespace lw {
+namespace {
+
+// A NumPy array that takes over a vector's memory.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T>&& values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+nb::dict arrays_of(BlockArrays&& made) {
+    nb::dict out;
+    out["child_start"] = owned(std::move(made.child_start));
+    out["bias"] = owned(std::move(made.bias));
+    out["top_bits"] = owned(std::move(made.top_bits));
+    out["top_rank"] = owned(std::move(made.top_rank));
+    out["word_start"] = owned(std::move(made.word_start));
+    out["words"] = owned(std::move(made.words));
+    out["row_start"] = owned(std::move(made.row_start));
+    out["row_offset"] = owned(std::move(made.row_offset));
+    out["payload_start"] = owned(std::move(made.payload_start));
+    out["payload"] = owned(std::move(made.payload));
+    return out;
+}
+
+void check_starts(const In<std::int64_t>& starts, std::size_t n_blocks, std::size_t size, const char* name) {
+    bool good = starts.size() == n_blocks + 1 && starts(0) == 0 && starts(n_blocks) == static_cast<std::int64_t>(size);
+    for (std::size_t b = 0; good && b < n_blocks; ++b) good = starts(b) <= starts(b + 1);
+    if (!good) throw nb::value_error((std::string(name) + " does not fit its array").c_str());
+}
+
+// Views of the arrays of a model, checked so that no query can read outside them.
+struct BlocksHolder {
+    In<std::int64_t> child_start;
+    In<float> bias;
+    In<std::uint64_t> top_bits;
+    In<std::uint32_t> top_rank;
+    In<std::int64_t> word_start;
+    In<std::uint64_t> words;
+    In<std::int64_t> row_start;
+    In<std::uint16_t> row_offset;
+    In<std::int64_t> payload_start;
+    In<std::uint16_t> payload;
+    WeightBlocks view{};
+
+    BlocksHolder(std::int32_t n_features, In<std::int64_t> child_start, In<float> bias, In<std::uint64_t> top_bits,
+                 In<std::uint32_t> top_rank, In<std::int64_t> word_start, In<std::uint64_t> words,
+                 In<std::int64_t> row_start, In<std::uint16_t> row_offset, In<std::int64_t> payload_start,
+                 In<std::uint16_t> payload)
+        : child_start(child_start), bias(bias), top_bits(top_bits), top_rank(top_rank), word_start(word_start),
+          words(words), row_start(row_start), row_offset(row_offset), payload_start(payload_start), payload(payload) {
+        if (n_features < 0 || child_start.size() < 2) throw nb::value_error("a model needs at least one weight block");
+        const std::size_t n_blocks = child_start.size() - 1;
+        const std::int32_t n_top = std::max(1, static_cast<std::int32_t>((static_cast<std::int64_t>(n_features) + 4095) / 4096));
+        check_starts(child_start, n_blocks, bias.size(), "child_start");
+        check_starts(word_start, n_blocks, words.size() / 2, "word_start");
+        check_starts(row_start, n_blocks, row_offset.size(), "row_start");
+        check_starts(payload_start, n_blocks, payload.size(), "payload_start");
+        if (words.size() % 2 || top_bits.size() != n_blocks * static_cast<std::size_t>(n_top) || top_rank.size() != top_bits.size())
+            throw nb::value_error("the bitmaps do not fit the number of features");
+        for (std::size_t b = 0; b < n_blocks; ++b)
+            if (child_start(b + 1) - child_start(b) > kMaxChildren)
+                throw nb::value_error("a weight block holds at most 256 classifiers");
+        view = WeightBlocks{static_cast<std::int64_t>(n_blocks), n_features, n_top, child_start.data(), bias.data(),
+                            top_bits.data(), top_rank.data(), word_start.data(), words.data(), row_start.data(),
+                            row_offset.data(), payload_start.data(), payload.data()};
+    }
+};
+
+void check_query(const BlocksHolder& blocks, const In<std::int64_t>& indptr, const In<std::int32_t>& indices, const In<float>& data) {
+    if (indptr.size() < 1 || indices.size() != data.size() || indptr(indptr.size() - 1) != static_cast<std::int64_t>(data.size()))
+        throw nb::value_error("the row pointers do not fit the values");
+    for (std::size_t i = 0; i < indices.size(); ++i)
+        if (indices(i) < 0 || indices(i) >= blocks.view.n_features) throw nb::value_error("a feature is outside the model's range");
+}
+
+struct PythonProgress {
+    nb::object function;
+    bool interrupted = false;
+};
+
+bool report_progress(void* context, std::int64_t done, std::int64_t total) {
+    auto* state = static_cast<PythonProgress*>(context);
+    nb::gil_scoped_acquire gil;
+    try {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        state->function(done, total);
+        return true;
+    } catch (nb::python_error& error) {
+        error.restore();
+        state->interrupted = true;
+        return false;
+    }
+}
+
+nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, std::int32_t n_features,
+                In<std::int64_t> label_start, In<std::int32_t> label_rows, In<std::int64_t> child_start,
+                In<std::int64_t> child_bound, In<std::int64_t> extra_start, In<std::int32_t> extra_rows, bool all_rows,
+                int loss, float eps, int max_passes, float bias, float prune, float untrained,
+                In<float> cost_positive, In<float> cost_negative, std::uint64_t seed, int n_threads, nb::object progress) {
+    const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
+                                static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data()};
+    const TrainingNodes nodes{static_cast<std::int64_t>(child_start.size()) - 1, child_start.data(), child_bound.data(),
+                              extra_start.data(), extra_rows.data(), all_rows};
+    const TrainingOptions options{static_cast<Loss>(loss), eps, max_passes, bias, prune, untrained,
+                                  cost_positive.data(), cost_negative.data(), seed, n_threads};
+    PythonProgress state{progress};
+    TrainingReport report;
+    BlockArrays made;
+    try {
+        nb::gil_scoped_release release;
+        made = train_nodes(training, nodes, options, report_progress, &state, &report);
+    } catch (const std::runtime_error&) {
+        if (state.interrupted) throw nb::python_error();
+        throw;
+    }
+    return nb::make_tuple(arrays_of(std::move(made)), report.groups, report.passes);
+}
+
+void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, Out2<std::int32_t> labels,
+           Out2<float> margins, int n_threads) {
+    check_query(blocks, indptr, indices, data);
+    const std::int64_t n_rows = static_cast<std::int64_t>(indptr.size()) - 1;
+    const std::int32_t k = static_cast<std::int32_t>(labels.shape(1));
+    if (labels.shape(0) != indptr.size() - 1 || margins.shape(0) != labels.shape(0) || margins.shape(1) != labels.shape(1))
+        throw nb::value_error("labels and margins must have one row per query");
+    nb::gil_scoped_release release;
+    flat_top_k(blocks.view, n_rows, indptr.data(), indices.data(), data.data(), k, n_threads, labels.data(), margins.data());
+}
+
+// A tree over the blocks, checked so that no search can leave it.
+struct TreeHolder {
+    In<std::int32_t> first_child, n_children, first_label, n_labels_in, label_order;
+    In<std::int64_t> first_block;
+    SearchTree view{};
+
+    TreeHolder(const BlocksHolder& blocks, In<std::int32_t> first_child, In<std::int32_t> n_children, In<std::int32_t> first_label,
+               In<std::int32_t> n_labels_in, In<std::int32_t> label_order, In<std::int64_t> first_block)
+        : first_child(first_child), n_children(n_children), first_label(first_label), n_labels_in(n_labels_in),
+          label_order(label_order), first_block(first_block) {
+        const std::size_t n_nodes = n_children.size();
+        if (n_nodes < 1 || first_child.size() != n_nodes || first_label.size() != n_nodes || n_labels_in.size() != n_nodes ||
+            first_block.size() != n_nodes + 1 || first_block(0) != 0 || first_block(n_nodes) != blocks.view.n_blocks)
+            throw nb::value_error("the tree does not fit the weight blocks");
+        for (std::size_t n = 0; n < n_nodes; ++n) {
+            const std::int64_t low = first_block(n), high = first_block(n + 1);
+            if (high < low || high > blocks.view.n_blocks) throw nb::value_error("the blocks of a node are out of order");
+            const std::int64_t has = blocks.view.child_start[high] - blocks.view.child_start[low];
+            const bool leaf = n_children(n) == 0;
+            const std::int64_t wants = leaf ? n_labels_in(n) : n_children(n);
+            const std::int64_t from = leaf ? first_label(n) : first_child(n);
+            const std::int64_t limit = static_cast<std::int64_t>(leaf ? label_order.size() : n_nodes);
+            // children come after their parent, so a search always ends
+            if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + wants > limit)
+                throw nb::value_error("the children of a node do not fit its weight blocks");
+        }
+        view = SearchTree{static_cast<std::int64_t>(n_nodes), first_child.data(), n_children.data(), first_label.data(),
+                          n_labels_in.data(), label_order.data(), first_block.data()};
+    }
+};
+
+void tree_top_k(const BlocksHolder& blocks, const TreeHolder& tree, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data,
+                int link, std::int32_t beam, std::int64_t max_blocks, In<std::uint8_t> allowed, In<std::uint8_t> open,
+                Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads) {
+    check_query(blocks, indptr, indices, data);
+    const std::size_t n_rows = indptr.size() - 1;
+    if (labels.shape(0) != n_rows || scores.shape(0) != n_rows || scores.shape(1) != labels.shape(1) || n_blocks.size() != n_rows)
+        throw nb::value_error("the result arrays must have one row per query");
+    const bool filtered = allowed.size() > 0;
+    if (filtered && (allowed.size() != tree.label_order.size() || open.size() != tree.n_children.size()))
+        throw nb::value_error("the label filter does not fit the tree");
+    const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr};
+    nb::gil_scoped_release release;
+    search_tree_rows(blocks.view, tree.view, options, static_cast<std::int64_t>(n_rows), indptr.data(), indices.data(), data.data(),
+                     static_cast<std::int32_t>(labels.shape(1)), n_threads, labels.data(), scores.data(), n_blocks.data());
+}
+
+// The margins of one row in one block, as prediction computes them.
+void block_margins(const BlocksHolder& blocks, std::int64_t block, In<std::int32_t> features, In<float> values, Out<float> margins) {
+    if (block < 0 || block >= blocks.view.n_blocks) throw nb::value_error("no such block");
+    if (features.size() != values.size()) throw nb::value_error("features and values differ in length");
+    for (std::size_t i = 0; i < features.size(); ++i)
+        if (features(i) < 0 || features(i) >= blocks.view.n_features) throw nb::value_error("a feature is outside the model's range");
+    alignas(64) float scores[kMaxChildren];
+    kernels().score_block(blocks.view, block, Query{static_cast<std::int32_t>(features.size()), features.data(), values.data()}, scores);
+    const std::int64_t n = blocks.view.child_start[block + 1] - blocks.view.child_start[block];
+    if (static_cast<std::int64_t>(margins.size()) != n) throw nb::value_error("margins must have one entry per child");
+    for (std::int64_t c = 0; c < n; ++c) margins(static_cast<std::size_t>(c)) = scores[c];
+}
+
+std::vector<std::string> level_names() {
+    const char* names[8];
+    const int n = available_levels(names, 8);
+    return {names, names + n};
+}
+
+}  // namespace
+
+void bind_linear(nb::module_& m) {
+    m.def("simd_level", [] { return std::string(kernels().level); }, "The instruction level in use.");
+    m.def("simd_levels", &level_names, "The instruction levels that this CPU can run, slowest first.");
+    m.def("use_simd_level", [](const std::string& name) { return use_level(name.c_str()); }, nb::arg("name"),
+          "True if the level is now in use; for tests.");
+    m.def("train_nodes", &train, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("n_features"), nb::arg("label_start"),
+          nb::arg("label_rows"), nb::arg("child_start"), nb::arg("child_bound"), nb::arg("extra_start"), nb::arg("extra_rows"),
+          nb::arg("all_rows"), nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"),
+          nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("seed"), nb::arg("n_threads"),
+          nb::arg("progress"), "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");
+    nb::class_<BlocksHolder>(m, "WeightBlocks", "The compressed weights of sibling classifiers, over arrays that may be memory-mapped.")
+        .def(nb::init<std::int32_t, In<std::int64_t>, In<float>, In<std::uint64_t>, In<std::uint32_t>, In<std::int64_t>,
+                      In<std::uint64_t>, In<std::int64_t>, In<std::uint16_t>, In<std::int64_t>, In<std::uint16_t>>(),
+             nb::arg("n_features"), nb::arg("child_start"), nb::arg("bias"), nb::arg("top_bits"), nb::arg("top_rank"),
+             nb::arg("word_start"), nb::arg("words"), nb::arg("row_start"), nb::arg("row_offset"), nb::arg("payload_start"),
+             nb::arg("payload"))
+        .def("top_k", &top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("labels"), nb::arg("margins"),
+             nb::arg("n_threads"), "Fill labels and margins with the best children of every row over all blocks.")
+        .def("block_margins", &block_margins, nb::arg("block"), nb::arg("features"), nb::arg("values"), nb::arg("margins"),
+             "Fill margins with those of one row under all classifiers of a block.");
+    nb::class_<TreeHolder>(m, "SearchTree", "A label tree whose nodes own weight blocks.")
+        .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>>(),
+             nb::arg("blocks"), nb::arg("first_child"), nb::arg("n_children"), nb::arg("first_label"), nb::arg("n_labels_in"),
+             nb::arg("label_order"), nb::arg("first_block"));
+    m.def("tree_top_k", &tree_top_k, nb::arg("blocks"), nb::arg("tree"), nb::arg("indptr"), nb::arg("indices"), nb::arg("data"),
+          nb::arg("link"), nb::arg("beam"), nb::arg("max_blocks"), nb::arg("allowed"), nb::arg("open"), nb::arg("labels"),
+          nb::arg("scores"), nb::arg("n_blocks"), nb::arg("n_threads"),
+          "Fill labels, log scores and blocks evaluated of every row by best-first (beam 0) or beam search.");
+}
+
+}  // namespace lw

@@ -1,0 +1,70 @@
+// CSR arrays -> text rows, the way back of parse.cpp.
+#include <charconv>
+#include <cstdio>
+
+#include "parallel.hpp"
+#include "parse.hpp"
+
+namespace lw {
+namespace {
+
+constexpr std::int64_t kRowsPerPiece = 512;
+
+void append_number(std::string& out, std::int64_t number) {
+    char digits[24];
+    const auto result = std::to_chars(digits, digits + sizeof digits, number);
+    out.append(digits, result.ptr);
+}
+
+void append_number(std::string& out, float number) {
+    char digits[32];
+#if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
+    const auto result = std::to_chars(digits, digits + sizeof digits, number);  // shortest text that reads back the same
+    out.append(digits, result.ptr);
+#else
+    out.append(digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "%.9g", static_cast<double>(number))));
+#endif
+}
+
+}  // namespace
+
+std::vector<std::string> format_rows(const std::int64_t* x_starts, const std::int32_t* x_columns, const float* x_values,
+                                     const std::int64_t* y_starts, const std::int32_t* y_columns, std::int64_t first,
+                                     std::int64_t last, const RowFormat& format, int n_threads) {
+    const std::int64_t n_pieces = (last - first + kRowsPerPiece - 1) / kRowsPerPiece;
+    std::vector<std::string> pieces(static_cast<std::size_t>(n_pieces));
+    parallel_for(n_pieces, n_threads, 1, [&](std::int64_t piece, int) {
+        std::string& out = pieces[static_cast<std::size_t>(piece)];
+        const std::int64_t from = first + piece * kRowsPerPiece;
+        const std::int64_t to = from + kRowsPerPiece < last ? from + kRowsPerPiece : last;
+        for (std::int64_t row = from; row < to; ++row) {
+            bool space = false;
+            if (format.labels) {
+                for (std::int64_t i = y_starts[row]; i < y_starts[row + 1]; ++i) {
+                    if (i > y_starts[row]) out += ',';
+                    append_number(out, static_cast<std::int64_t>(y_columns[i]));
+                }
+                space = true;  // a row without labels begins with a space
+            }
+            const bool nothing = x_starts[row] == x_starts[row + 1] && (!format.labels || y_starts[row] == y_starts[row + 1]);
+            for (std::int64_t i = x_starts[row]; i < x_starts[row + 1]; ++i) {
+                if (space) out += ' ';
+                space = true;
+                append_number(out, x_columns[i] + format.index_base);
+                out += ':';
+                append_number(out, x_values[i]);
+            }
+            if (nothing && format.svmlight) {  // blank lines are no rows there: a zero keeps the row
+                out += ' ';
+                append_number(out, format.index_base);
+                out += ":0";
+            } else if (nothing && format.labels) {
+                out += ' ';
+            }
+            out += '\n';
+        }
+    });
+    return pieces;
+}
+
+}  // namespace lw

@@ -1,0 +1,252 @@
+// Dual coordinate descent for 16 labels at once: one pass over the rows updates all of them.
+#include "../solver.hpp"
+
+#include "../rng.hpp"
+#include "../simd.hpp"
+
+namespace lw::LW_LEVEL {
+namespace {
+
+// A row whose violations are all below this share of eps rests until the last check over all rows.
+constexpr float kQuiet = 0.5f;
+
+// Scores of a row under all 16 classifiers. Two accumulators hide the latency of the additions.
+inline F16 row_scores(const SolveTask& task, std::int64_t row, const float* weights, float bias) {
+    F16 even = F16::load(weights + static_cast<std::int64_t>(task.n_features) * kLanes) * bias;
+    F16 odd = F16::all(0.0f);
+    std::int64_t p = task.indptr[row];
+    const std::int64_t end = task.indptr[row + 1];
+    for (; p + 1 < end; p += 2) {
+        even = even + F16::load(weights + static_cast<std::int64_t>(task.indices[p]) * kLanes) * task.data[p];
+        odd = odd + F16::load(weights + static_cast<std::int64_t>(task.indices[p + 1]) * kLanes) * task.data[p + 1];
+    }
+    if (p < end) even = even + F16::load(weights + static_cast<std::int64_t>(task.indices[p]) * kLanes) * task.data[p];
+    return even + odd;
+}
+
+inline void add_row(const SolveTask& task, std::int64_t row, const F16& delta, float bias, float* weights) {
+    for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p) {
+        float* w = weights + static_cast<std::int64_t>(task.indices[p]) * kLanes;
+        (F16::load(w) + delta * task.data[p]).store(w);
+    }
+    float* w = weights + static_cast<std::int64_t>(task.n_features) * kLanes;
+    (F16::load(w) + delta * bias).store(w);
+}
+
+// exp(x) for x <= 0, relative error below 3e-7: Cody-Waite reduction and a degree-6 polynomial, lane by lane the same
+// bits at every level (a library call would differ between machines).
+inline F16 exp_nonpositive(const F16& x) {
+    F16 r;
+    for (int p = 0; p < kPieces; ++p) {
+        const fpiece low = fpiece{} - 87.0f;
+        const fpiece v = x.part[p] > low ? x.part[p] : low;
+        const ipiece n = __builtin_convertvector(v * 1.44269504f - 0.5f, ipiece);
+        const fpiece nf = __builtin_convertvector(n, fpiece);
+        const fpiece f = v - nf * 0.693359375f - nf * -2.12194440e-4f;
+        fpiece e = f * 1.9875691500e-4f + 1.3981999507e-3f;
+        e = e * f + 8.3334519073e-3f;
+        e = e * f + 4.1665795894e-2f;
+        e = e * f + 1.6666665459e-1f;
+        e = e * f + 5.0000001201e-1f;
+        e = e * f * f + f + 1.0f;
+        const ipiece scale = (n + 127) << 23;
+        fpiece power;
+        std::memcpy(&power, &scale, sizeof power);
+        r.part[p] = e * power;
+    }
+    return r;
+}
+
+inline F16 sigmoid(const F16& t) {
+    const F16 zero = F16::all(0.0f);
+    const F16 e = exp_nonpositive(min(t, zero - t));  // exp(-|t|)
+    const F16 small = e / (e + 1.0f);
+    F16 r;
+    for (int p = 0; p < kPieces; ++p) r.part[p] = t.part[p] < 0 ? small.part[p] : 1.0f - small.part[p];
+    return r;
+}
+
+// The new alpha of the logistic dual: t + a C sigmoid(t) + rest = 0, alpha = C sigmoid(t). The left side grows with t and
+// its root lies between -rest - aC and -rest: Newton's method, with a halving step wherever it would leave the bracket.
+inline F16 logistic_alpha(const F16& curvature, const F16& cost, const F16& rest) {
+    const F16 pull = curvature * cost;
+    F16 high = F16::all(0.0f) - rest;
+    F16 low = high - pull;
+    F16 t = (low + high) * 0.5f;
+    for (int step = 0; step < 8; ++step) {
+        const F16 s = sigmoid(t);
+        const F16 value = t + pull * s + rest;
+        F16 next = t - value / (pull * s * (F16::all(1.0f) - s) + 1.0f);
+        const F16 middle_low = (low + t) * 0.5f, middle_high = (t + high) * 0.5f;
+        for (int p = 0; p < kPieces; ++p) {
+            const ipiece above = value.part[p] > 0;  // the root is to the left
+            next.part[p] = above && next.part[p] < low.part[p] ? middle_low.part[p] : next.part[p];
+            next.part[p] = !above && next.part[p] > high.part[p] ? middle_high.part[p] : next.part[p];
+            high.part[p] = above ? t.part[p] : high.part[p];
+            low.part[p] = above ? low.part[p] : t.part[p];
+        }
+        t = next;
+    }
+    return cost * sigmoid(t);
+}
+
+// Starts where a label without positives would end: every negative row gets the same small alpha, so the weights are
+// -alpha times the sum of the rows. From zero the first rows would take steps that later passes must undo (measured
+// on EURLEX57K one-vs-all: see docs/methods/one-vs-all.md).
+void start_from_all_negative(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
+    float* weights = scratch.weights;
+    for (std::int64_t row = 0; row < task.n_rows; ++row)
+        for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p)
+            weights[static_cast<std::int64_t>(task.indices[p]) * kLanes] += task.data[p];
+    const std::int64_t bias_row = static_cast<std::int64_t>(task.n_features) * kLanes;
+    weights[bias_row] = static_cast<float>(task.n_rows) * options.bias;
+    double square = 0;
+    for (std::int32_t f = 0; f <= task.n_features; ++f) {
+        const double w = weights[static_cast<std::int64_t>(f) * kLanes];
+        square += w * w;
+    }
+    float start[kLanes];
+    for (int l = 0; l < kLanes; ++l)
+        start[l] = static_cast<float>(1.0 / (square / static_cast<double>(task.n_rows) + 0.5 / options.cost_negative[l]));
+    const F16 alpha = F16::load(start);
+    for (std::int32_t f = 0; f <= task.n_features; ++f) {
+        float* w = weights + static_cast<std::int64_t>(f) * kLanes;
+        (F16::all(0.0f) - alpha * w[0]).store(w);
+    }
+    for (std::int64_t row = 0; row < task.n_rows; ++row) {
+        const std::uint32_t mask = task.positive[row];
+        choose(mask, F16::all(0.0f), alpha).store(scratch.alpha + row * kLanes);
+        if (mask) add_row(task, row, choose(mask, alpha, F16::all(0.0f)), options.bias, weights);
+    }
+}
+
+struct Lanes {
+    F16 cost_positive, cost_negative;  // C for a positive and a negative row
+    F16 live;                          // 1 for labels still being solved, 0 for finished or absent ones
+};
+
+// One visit of a row: returns the largest violation among live labels; `idle` tells that the row can rest.
+template <Loss kLoss>
+inline float visit(const SolveTask& task, const SolveOptions& options, std::int64_t row, const Lanes& lanes,
+                   const F16& resting, float* weights, float* alpha, F16* violations, bool* idle) {
+    const F16 zero = F16::all(0.0f);
+    const std::uint32_t mask = task.positive[row];
+    const F16 sign = choose(mask, F16::all(1.0f), F16::all(-1.0f));
+    const F16 cost = choose(mask, lanes.cost_positive, lanes.cost_negative);
+    const F16 score = sign * row_scores(task, row, weights, options.bias);
+    const F16 old = F16::load(alpha);
+    const float square = task.squares[row] + options.bias * options.bias;
+    F16 fresh, violation;
+    if constexpr (kLoss == Loss::squared_hinge) {
+        const F16 ridge = F16::all(0.5f) / cost;
+        const F16 gradient = score - 1.0f + old * ridge;
+        fresh = max(old - gradient / (ridge + square), zero);
+        // projected gradient: at the bound only a negative gradient counts
+        for (int p = 0; p < kPieces; ++p) {
+            const fpiece magnitude = gradient.part[p] < 0 ? -gradient.part[p] : gradient.part[p];
+            const fpiece at_bound = gradient.part[p] < 0 ? -gradient.part[p] : fpiece{};
+            violation.part[p] = old.part[p] > 0 ? magnitude : at_bound;
+        }
+        violation = violation * lanes.live;
+        // A label is done with the row if its alpha is 0 and its gradient is beyond the last pass's worst violation.
+        F16 restless;
+        for (int p = 0; p < kPieces; ++p) {
+            const fpiece beyond = gradient.part[p] > resting.part[p] ? fpiece{} : fpiece{} + 1.0f;
+            restless.part[p] = old.part[p] > 0 ? fpiece{} + 1.0f : beyond;
+            restless.part[p] = violation.part[p] < kQuiet * options.eps ? fpiece{} : restless.part[p];
+        }
+        *idle = max_lane(restless * lanes.live) == 0.0f;
+    } else {
+        const F16 curvature = F16::all(square);
+        fresh = logistic_alpha(curvature, cost, score - curvature * old);
+        violation = abs(fresh - old) * (F16::all(4.0f) / cost + square) * lanes.live;
+        *idle = max_lane(violation) < kQuiet * options.eps;
+    }
+    *violations = max(*violations, violation);
+    const F16 step = (fresh - old) * lanes.live;
+    const float largest = max_lane(violation);
+    if (max_lane(abs(step)) > 1e-7f) {
+        (old + step).store(alpha);
+        add_row(task, row, step * sign, options.bias, weights);
+    }
+    return largest;
+}
+
+template <Loss kLoss>
+int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
+    Lanes lanes;
+    float live[kLanes], resting[kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+        live[l] = l < task.n_labels ? 1.0f : 0.0f;
+        resting[l] = 1e30f;
+    }
+    lanes.live = F16::load(live);
+    lanes.cost_positive = F16::load(options.cost_positive);
+    lanes.cost_negative = F16::load(options.cost_negative);
+    const std::int32_t n_rows = static_cast<std::int32_t>(task.n_rows);
+    if constexpr (kLoss == Loss::squared_hinge) {
+        start_from_all_negative(task, options, scratch);
+    } else {
+        for (std::int64_t i = 0; i < task.n_rows * kLanes; ++i) scratch.alpha[i] = 0.0f;
+    }
+    for (std::int32_t i = 0; i < n_rows; ++i) scratch.active[i] = i;
+
+    std::int32_t n_active = n_rows;
+    int pass = 0;
+    while (pass < options.max_passes) {
+        Rng rng(options.seed, options.item, static_cast<std::uint64_t>(pass));
+        rng.shuffle(scratch.active, static_cast<std::uint32_t>(n_active));
+        const bool full = n_active == n_rows;
+        F16 violations = F16::all(0.0f);
+        const F16 rest_above = F16::load(resting);
+        std::int32_t kept = 0;
+        for (std::int32_t a = 0; a < n_active; ++a) {
+            const std::int32_t row = scratch.active[a];
+            if (a + 1 < n_active) {  // the next row's list is at a random place: ask for it now
+                const std::int64_t next = task.indptr[scratch.active[a + 1]];
+                __builtin_prefetch(task.indices + next);
+                __builtin_prefetch(task.data + next);
+                __builtin_prefetch(scratch.alpha + static_cast<std::int64_t>(scratch.active[a + 1]) * kLanes);
+            }
+            bool idle = false;
+            visit<kLoss>(task, options, row, lanes, rest_above, scratch.weights,
+                         scratch.alpha + static_cast<std::int64_t>(row) * kLanes, &violations, &idle);
+            // Resting rows are moved behind the active ones, so that all of them come back in the last check.
+            if (!idle) {
+                scratch.active[a] = scratch.active[kept];
+                scratch.active[kept++] = row;
+            }
+        }
+        ++pass;
+        bool done = true;
+        for (int l = 0; l < kLanes; ++l) {
+            const float worst = violations.lane(l);
+            if (live[l] == 0.0f) continue;
+            if (worst > options.eps) {
+                done = false;
+                resting[l] = worst;
+            } else if (full) {
+                live[l] = 0.0f;  // this label is solved: it costs no more updates
+            } else {
+                resting[l] = options.eps;
+            }
+        }
+        n_active = kept;
+        if (done) {
+            if (full) break;
+            n_active = n_rows;  // the active rows agree: look at all of them once more
+            for (int l = 0; l < kLanes; ++l) resting[l] = 1e30f;
+        }
+        lanes.live = F16::load(live);
+    }
+    return pass;
+}
+
+}  // namespace
+
+int solve(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
+    if (options.loss == Loss::logistic) return solve_loss<Loss::logistic>(task, options, scratch);
+    return solve_loss<Loss::squared_hinge>(task, options, scratch);
+}
+
+}  // namespace lw::LW_LEVEL

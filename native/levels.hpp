@@ -1,0 +1,37 @@
+// The hot kernels, compiled once per instruction level; kernels() is the table of the best level this CPU has.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "blocks.hpp"
+#include "solver.hpp"
+
+namespace lw {
+
+struct Kernels {
+    const char* level;
+    int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
+    void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
+};
+
+#define LW_DECLARE_LEVEL(name)                                                     \
+    namespace name {                                                               \
+    int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);         \
+    void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);     \
+    }
+#ifdef LW_PORTABLE_ONLY
+LW_DECLARE_LEVEL(portable)
+#else
+LW_DECLARE_LEVEL(v2)
+LW_DECLARE_LEVEL(v3)
+LW_DECLARE_LEVEL(v4)
+#endif
+#undef LW_DECLARE_LEVEL
+
+const Kernels& kernels();
+// The names of the levels this CPU can run, slowest first.
+int available_levels(const char** names, int room);
+// Use this level from now on (for tests); false if the CPU or the build lacks it.
+bool use_level(const char* name);
+
+}  // namespace lw

@@ -1,0 +1,58 @@
+// Trains the child classifiers of label-tree nodes: rows are gathered once per node, children solved 16 at a time.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "block_builder.hpp"
+#include "solver.hpp"
+
+namespace lw {
+
+// Training rows in feature ids 0..n_features-1 (best: by falling frequency), and the rows of each label in tree order.
+struct TrainingData {
+    std::int64_t n_rows;
+    std::int32_t n_features;
+    const std::int64_t* indptr;
+    const std::int32_t* indices;
+    const float* data;
+    std::int64_t n_labels;
+    const std::int64_t* label_start;  // n_labels + 1, into label_rows
+    const std::int32_t* label_rows;
+};
+
+// Node n has children child_bound[child_start[n]] .. : child c owns label places child_bound[c] to child_bound[c + 1]
+// (nodes do not share bounds: a node with m children has m + 1 of them).
+struct TrainingNodes {
+    std::int64_t n_nodes;
+    const std::int64_t* child_start;  // n_nodes + 1, into child_bound
+    const std::int64_t* child_bound;
+    const std::int64_t* extra_start;  // n_nodes + 1, into extra_rows: rows that are added as negatives
+    const std::int32_t* extra_rows;
+    bool all_rows;                    // every row takes part in every node (one-vs-all)
+};
+
+struct TrainingOptions {
+    Loss loss;
+    float eps;
+    int max_passes;
+    float bias;
+    float prune;                       // weights below are dropped
+    float untrained;                   // bias of a child that has no positive row
+    const float* label_cost_positive;  // n_labels: C of a positive row; for inner nodes the mean of the labels below
+    const float* label_cost_negative;
+    std::uint64_t seed;
+    int n_threads;
+};
+
+struct TrainingReport {
+    std::int64_t groups = 0, passes = 0;
+};
+
+// Called now and then with the share of the work done, from one thread at a time; false stops the training.
+using TrainingProgress = bool (*)(void* context, std::int64_t done, std::int64_t total);
+
+// One block per node, or several where a node has more than 256 children.
+BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, const TrainingOptions& options,
+                        TrainingProgress progress, void* context, TrainingReport* report);
+
+}  // namespace lw

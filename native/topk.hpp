@@ -1,0 +1,47 @@
+// The k best (score, label) seen so far: larger score first, equal scores to the smaller label.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace lw {
+
+struct Scored {
+    float score;
+    std::int32_t label;
+};
+
+inline bool better(const Scored& a, const Scored& b) { return a.score > b.score || (a.score == b.score && a.label < b.label); }
+
+// A heap whose front is the worst kept entry; the caller owns the memory (k entries).
+class TopKHeap {
+public:
+    TopKHeap(Scored* memory, std::int32_t k) : entries_(memory), k_(k) {}
+
+    void offer(float score, std::int32_t label) {
+        const Scored entry{score, label};
+        if (size_ < k_) {
+            entries_[size_++] = entry;
+            std::push_heap(entries_, entries_ + size_, better);
+        } else if (better(entry, entries_[0])) {
+            std::pop_heap(entries_, entries_ + k_, better);
+            entries_[k_ - 1] = entry;
+            std::push_heap(entries_, entries_ + k_, better);
+        }
+    }
+    // The smallest score that may still enter.
+    bool full() const { return size_ == k_; }
+    float worst() const { return entries_[0].score; }
+    std::int32_t size() const { return size_; }
+    // Best first; the heap is used up.
+    const Scored* sorted() {
+        std::sort(entries_, entries_ + size_, better);
+        return entries_;
+    }
+
+private:
+    Scored* entries_;
+    std::int32_t k_;
+    std::int32_t size_ = 0;
+};
+
+}  // namespace lw

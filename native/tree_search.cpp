@@ -1,0 +1,116 @@
+#include "tree_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "levels.hpp"
+#include "parallel.hpp"
+
+namespace lw {
+namespace {
+
+float log_score(Link link, float margin) {
+    if (link == Link::log_sigmoid) return margin >= 0 ? -std::log1p(std::exp(-2 * margin)) : 2 * margin - std::log1p(std::exp(2 * margin));
+    const float lack = std::max(0.0f, 1.0f - margin);
+    return link == Link::hinge2 ? -lack * lack : -lack * lack * lack;
+}
+
+// Larger score first; equal scores to the smaller node, so that the order never depends on the heap's history.
+bool later(const Frontier& a, const Frontier& b) { return a.score < b.score || (a.score == b.score && a.node > b.node); }
+
+// Scores the children of one node: labels go to `found`, nodes to `visit(score, node)`.
+template <class Visit>
+std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
+                    const Frontier& from, TopKHeap& found, Visit&& visit) {
+    alignas(64) float margins[kMaxChildren];
+    const bool leaf = tree.n_children[from.node] == 0;
+    std::int32_t child = leaf ? tree.first_label[from.node] : tree.first_child[from.node];
+    const std::int64_t first = tree.first_block[from.node], last = tree.first_block[from.node + 1];
+    for (std::int64_t b = first; b < last; ++b) {
+        kernels().score_block(blocks, b, query, margins);
+        const std::int32_t n = static_cast<std::int32_t>(blocks.child_start[b + 1] - blocks.child_start[b]);
+        for (std::int32_t c = 0; c < n; ++c, ++child) {
+            // A child cannot be better than its parent: skip the link's arithmetic where it cannot matter.
+            if (leaf) {
+                if (options.allowed && !options.allowed[child]) continue;
+                const float score = from.score + log_score(options.link, margins[c]);
+                if (!found.full() || score >= found.worst()) found.offer(score, tree.label_order[child]);
+            } else {
+                if (options.open && !options.open[child]) continue;
+                const float score = from.score + log_score(options.link, margins[c]);
+                if (!found.full() || score > found.worst()) visit(score, child);
+            }
+        }
+    }
+    return static_cast<std::int32_t>(last - first);
+}
+
+std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
+                        SearchMemory& memory, TopKHeap& found) {
+    std::vector<Frontier>& frontier = memory.frontier;
+    std::int32_t n_blocks = 0;
+    while (!frontier.empty()) {
+        std::pop_heap(frontier.begin(), frontier.end(), later);
+        const Frontier next = frontier.back();
+        frontier.pop_back();
+        if (found.full() && next.score <= found.worst()) break;
+        n_blocks += expand(blocks, tree, options, query, next, found, [&](float score, std::int32_t node) {
+            frontier.push_back({score, node});
+            std::push_heap(frontier.begin(), frontier.end(), later);
+        });
+        if (options.max_blocks && n_blocks >= options.max_blocks) break;
+    }
+    return n_blocks;
+}
+
+// Level by level, the best `beam` nodes of each; a leaf that is reached early gives its labels at once.
+std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
+                         SearchMemory& memory, TopKHeap& found) {
+    std::int32_t n_blocks = 0;
+    while (!memory.frontier.empty()) {
+        memory.next.clear();
+        for (const Frontier& from : memory.frontier) {
+            if (found.full() && from.score <= found.worst()) continue;
+            n_blocks += expand(blocks, tree, options, query, from, found,
+                               [&](float score, std::int32_t node) { memory.next.push_back({score, node}); });
+            if (options.max_blocks && n_blocks >= options.max_blocks) return n_blocks;
+        }
+        const auto before = [](const Frontier& a, const Frontier& b) { return later(b, a); };
+        const std::size_t kept = std::min<std::size_t>(memory.next.size(), static_cast<std::size_t>(options.beam));
+        std::partial_sort(memory.next.begin(), memory.next.begin() + static_cast<std::ptrdiff_t>(kept), memory.next.end(), before);
+        memory.next.resize(kept);
+        std::swap(memory.frontier, memory.next);
+    }
+    return n_blocks;
+}
+
+}  // namespace
+
+std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
+                         std::int32_t k, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
+    memory.best.resize(static_cast<std::size_t>(k));
+    memory.frontier.clear();
+    if (!options.open || options.open[0]) memory.frontier.push_back({0.0f, 0});
+    TopKHeap found(memory.best.data(), k);
+    *n_blocks = options.beam ? beam_search(blocks, tree, options, query, memory, found)
+                             : best_first(blocks, tree, options, query, memory, found);
+    const Scored* best = found.sorted();
+    for (std::int32_t j = 0; j < found.size(); ++j) {
+        labels[j] = best[j].label;
+        scores[j] = best[j].score;
+    }
+    return found.size();
+}
+
+void search_tree_rows(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, std::int64_t n_rows,
+                      const std::int64_t* indptr, const std::int32_t* indices, const float* data, std::int32_t k, int n_threads,
+                      std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
+    if (n_threads < 1) n_threads = max_threads();
+    std::vector<SearchMemory> memory(static_cast<std::size_t>(n_threads));
+    parallel_for(n_rows, n_threads, 16, [&](std::int64_t r, int thread) {
+        const Query query{static_cast<std::int32_t>(indptr[r + 1] - indptr[r]), indices + indptr[r], data + indptr[r]};
+        search_tree(blocks, tree, options, query, k, memory[static_cast<std::size_t>(thread)], labels + r * k, scores + r * k, n_blocks + r);
+    });
+}
+
+}  // namespace lw

@@ -1,0 +1,55 @@
+// Top-k labels of rows in a tree of weight blocks: best-first (exact) and beam search.
+//
+// A node's path score is the sum of g(margin) from the root; g <= 0, so scores never grow with depth. Best-first
+// search may therefore stop as soon as k labels are at least as good as the best node that is still closed.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "blocks.hpp"
+#include "topk.hpp"
+
+namespace lw {
+
+struct SearchTree {
+    std::int64_t n_nodes;
+    const std::int32_t* first_child;   // -1 in leaves
+    const std::int32_t* n_children;    // 0 in leaves
+    const std::int32_t* first_label;   // place of a leaf's first label in label_order
+    const std::int32_t* n_labels_in;
+    const std::int32_t* label_order;
+    const std::int64_t* first_block;   // n_nodes + 1: a node with more than 256 children has several blocks
+};
+
+// How a classifier's margin becomes a log score.
+enum class Link : int { hinge2 = 0, hinge3 = 1, log_sigmoid = 2 };
+
+struct SearchOptions {
+    Link link;
+    std::int32_t beam;              // 0: best-first; otherwise nodes kept per level
+    std::int64_t max_blocks;        // stop after this many blocks; 0: no limit
+    const std::uint8_t* allowed;    // per place in label_order, or null: all
+    const std::uint8_t* open;       // per node: has an allowed label below; null: all
+};
+
+struct Frontier {
+    float score;
+    std::int32_t node;
+};
+
+// Memory of one thread, kept between queries.
+struct SearchMemory {
+    std::vector<Frontier> frontier, next;
+    std::vector<Scored> best;
+};
+
+// Writes up to k labels and log scores, best first; returns how many. *n_blocks: blocks evaluated.
+std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
+                         std::int32_t k, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
+
+// All rows, in parallel; places beyond the found labels keep what they held.
+void search_tree_rows(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, std::int64_t n_rows,
+                      const std::int64_t* indptr, const std::int32_t* indices, const float* data, std::int32_t k, int n_threads,
+                      std::int32_t* labels, float* scores, std::int32_t* n_blocks);
+
+}  // namespace lw

@@ -1,0 +1,47 @@
+"""load: one loader for every model and for taggers. It stands above both: neither needs the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.models.persistence import KIND, restored_model
+from labelwood.storage.load import load_folder
+
+if TYPE_CHECKING:
+    from labelwood.models.base import Model
+    from labelwood.tagger import Tagger
+
+
+def load(folder: str | Path, *, verify: bool = False) -> Model | Tagger:
+    """The model or tagger that was saved in a folder, ready to predict; arrays are mapped and read-only.
+
+    ModelFileError if the folder is missing, damaged, from another version, or does not fit together.
+    `verify` also reads everything once and compares all hashes.
+    """
+    manifest, arrays = load_folder(folder, verify=verify)
+    kind = manifest["kind"]
+    if kind == KIND:
+        return restored_model(manifest, arrays, folder)
+    if kind == "tagger":
+        from labelwood.tagger import Tagger
+
+        try:
+            return Tagger._load(manifest, arrays)
+        except ModelFileError as error:
+            raise ModelFileError(f"{folder}: {error}") from error
+        except (
+            LabelwoodError,
+            KeyError,
+            ValueError,
+            TypeError,
+            IndexError,
+            AttributeError,
+            ArithmeticError,
+            MemoryError,
+        ) as error:
+            raise ModelFileError(
+                f"{folder}: the saved tagger does not fit together ({type(error).__name__}: {error})"
+            ) from error
+    raise ModelFileError(f"{folder}: unknown kind {kind!r:.80} (known: 'model', 'tagger')")

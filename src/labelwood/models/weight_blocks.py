@@ -1,0 +1,164 @@
+"""Compressed weights of linear classifiers, shared by one-vs-all and the label tree: training, storage, queries.
+
+Inside, features are numbered by falling training frequency: the common ones then share cache lines. `feature_rank` maps
+a column of x to that number, or to -1 if training never saw the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood import _native
+from labelwood.errors import ModelFileError
+from labelwood.matrices import column_ids, normalized_rows, row_pointers
+from labelwood.models.base import Arrays
+from labelwood.progress import Progress
+
+LOSSES = ("squared-hinge", "logistic")
+# The margin of a label without a single training row: below any trained one that matters, so it comes last.
+UNTRAINED_MARGIN = -10.0
+_PREFIX = "blocks."
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """How the classifiers are solved: loss, stopping rule, costs, pruning."""
+
+    loss: str
+    eps: float
+    max_passes: int
+    bias: float
+    prune: float
+    seed: int
+    n_threads: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Feature rows in the blocks' numbering, unknown features dropped."""
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    data: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Tree nodes to train: node n has children over label places child_bound[child_start[n]] .. (m + 1 bounds each)."""
+
+    child_start: npt.NDArray[np.int64]
+    child_bound: npt.NDArray[np.int64]
+    extra_start: npt.NDArray[np.int64]
+    extra_rows: npt.NDArray[np.int32]
+    all_rows: bool = False
+
+
+def rank_features(x: sparse.csr_matrix) -> npt.NDArray[np.int32]:
+    """For every column its place by falling frequency; -1 for columns without a value."""
+    counts = np.bincount(x.indices, minlength=x.shape[1])
+    order = np.argsort(-counts, kind="stable")
+    rank = np.full(x.shape[1], -1, np.int32)
+    used = order[counts[order] > 0]
+    rank[used] = np.arange(len(used), dtype=np.int32)
+    return rank
+
+
+def ranked_rows(x: sparse.csr_matrix, feature_rank: npt.NDArray[np.int32], normalize: bool) -> Rows:
+    """The rows of x (scaled to length 1 if asked) in the numbering of feature_rank."""
+    if normalize:
+        x = normalized_rows(x)
+    indices = feature_rank[x.indices]
+    indptr = row_pointers(x)
+    data = np.ascontiguousarray(x.data, dtype=np.float32)
+    known = indices >= 0
+    if not known.all():
+        kept = np.concatenate([[0], np.cumsum(known)])
+        indptr, indices, data = kept[indptr], indices[known], data[known]
+    return Rows(indptr, np.ascontiguousarray(indices), np.ascontiguousarray(data))
+
+
+def train_blocks(
+    rows: Rows,
+    n_features: int,
+    y_by_place: sparse.csc_matrix,
+    nodes: Nodes,
+    options: SolverOptions,
+    cost_positive: npt.NDArray[np.float32],
+    cost_negative: npt.NDArray[np.float32],
+    progress: Progress,
+    what: str,
+) -> WeightBlocks:
+    """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p."""
+    arrays, _, _ = _native.train_nodes(
+        rows.indptr,
+        rows.indices,
+        rows.data,
+        n_features,
+        row_pointers(y_by_place),
+        column_ids(y_by_place),
+        nodes.child_start,
+        nodes.child_bound,
+        nodes.extra_start,
+        nodes.extra_rows,
+        nodes.all_rows,
+        LOSSES.index(options.loss),
+        options.eps,
+        options.max_passes,
+        options.bias,
+        options.prune,
+        UNTRAINED_MARGIN,
+        cost_positive,
+        cost_negative,
+        options.seed,
+        options.n_threads,
+        lambda done, total: progress.step(what, done, total),
+    )
+    return WeightBlocks(n_features, arrays)
+
+
+class WeightBlocks:
+    """Blocks of up to 256 sibling classifiers over arrays that may be memory-mapped."""
+
+    def __init__(self, n_features: int, arrays: Mapping[str, Any]) -> None:
+        self.n_features = n_features
+        self.arrays: Arrays = dict(arrays)
+        self.native = _native.WeightBlocks(n_features, **self.arrays)
+        self.child_start = self.arrays["child_start"]
+
+    def to_arrays(self) -> Arrays:
+        """The arrays under the names they are saved by."""
+        return {_PREFIX + name: array for name, array in self.arrays.items()}
+
+    @classmethod
+    def from_arrays(cls, n_features: int, arrays: Arrays) -> WeightBlocks:
+        """The blocks of a saved model; ModelFileError if the arrays do not fit together."""
+        own = {name[len(_PREFIX) :]: array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        try:
+            return cls(n_features, own)
+        except (TypeError, ValueError, KeyError) as error:
+            raise ModelFileError(f"the weight blocks are damaged: {error}") from error
+
+    def margins(self, block: int, features: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The margins of one row under all classifiers of a block."""
+        out = np.empty(int(self.child_start[block + 1] - self.child_start[block]), np.float32)
+        self.native.block_margins(block, features, values, out)
+        return out
+
+    def weights_of(self, child: int, features: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.float32], float]:
+        """The weights of one classifier for the given features, and its bias."""
+        block = int(np.searchsorted(self.child_start, child, side="right")) - 1
+        place = child - int(self.child_start[block])
+        one = np.ones(1, np.float32)
+        bias = float(self.arrays["bias"][child])
+        # One feature at a time through the prediction kernel: what is explained is what is predicted.
+        found = [self.margins(block, features[i : i + 1], one)[place] - np.float32(bias) for i in range(len(features))]
+        return np.array(found, np.float32), bias
