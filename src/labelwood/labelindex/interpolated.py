@@ -1,6 +1,7 @@
 """Label trees between similarity and frequency: balanced 2-means (0), weighted 2-means (1), Fano code (2).
 
-"Interpolating Label Trees" objective; docs/methods/label-trees.md has the formulas and the choices made.
+Baharav et al., Enabling Efficiency-Precision Trade-offs for Label Trees in Extreme Classification, CIKM 2021,
+equation 4. docs/methods/label-trees.md has the formulas and the choices made.
 """
 
 from __future__ import annotations

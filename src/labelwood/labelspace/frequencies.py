@@ -1,8 +1,8 @@
 """Label frequencies: how often a label occurs (f), and how often it is the one that is needed (cover, f~).
 
 A row here is a context: one training example with its set of relevant labels. Cover frequencies share out
-each row to one of its labels, so they answer "which label must be found first" (interpolated label trees,
-section on f~).
+each row to one of its labels, so they answer "which label must be found first" (Baharav et al.,
+CIKM 2021, algorithms 1 and 2).
 """
 
 from __future__ import annotations
