@@ -193,6 +193,15 @@ class LabelTree:
         n_children = np.bincount(above[kept[1:]], minlength=self.n_nodes)[kept]
         return LabelTree.from_shape(n_children, self.n_labels_in[kept], self.label_order)
 
+    def with_leaves_of(self, max_leaf: int) -> LabelTree:
+        """The tree in which the largest subtrees with at most max_leaf labels are leaves."""
+        if max_leaf < 1:
+            raise DataError(f"max_leaf must be a whole number from 1 up, but is {max_leaf}")
+        inner = (self.n_labels_below > max_leaf) & (self.n_children > 0)
+        kept = np.concatenate([[True], inner[self.parent[1:]]])
+        n_children = np.where(inner, self.n_children, 0)[kept]
+        return LabelTree.from_shape(n_children, np.where(inner, 0, self.n_labels_below)[kept], self.label_order)
+
     def relabelled(self, new_labels: Any) -> LabelTree:
         """The same tree with label l called new_labels[l]; DataError unless that is a permutation."""
         names = _as_int32(new_labels, "new_labels")
