@@ -2,6 +2,7 @@
 labelwood's C++ kernels: plain arrays in and out; the Python modules around it hold the policy.
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy
@@ -10,6 +11,167 @@ from numpy.typing import NDArray
 
 def max_threads() -> int:
     """The number of processors that OpenMP may use."""
+
+def hit_matrix(labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, hits: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')], n_threads: int = 0) -> int:
+    """
+    Fill hits (n, k) with 1 where a predicted label is true; gives back the first row with a label twice or outside 0..n_labels-1, or -1.
+    """
+
+def best_weights(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], best: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], n_threads: int = 0) -> None:
+    """
+    Fill best (n, k) with the k largest weights among each row's labels, largest first, 0 where there are fewer.
+    """
+
+def simd_level() -> str:
+    """The instruction level in use."""
+
+def simd_levels() -> list[str]:
+    """The instruction levels that this CPU can run, slowest first."""
+
+def use_simd_level(name: str) -> bool:
+    """True if the level is now in use; for tests."""
+
+def train_nodes(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, label_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], child_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], child_bound: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], extra_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], extra_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], all_rows: bool, loss: int, eps: float, max_passes: int, bias: float, prune: float, untrained: float, cost_positive: float, cost_negative: float, rare_power: float, seed: int, n_threads: int, progress: object) -> tuple:
+    """
+    (weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.
+    """
+
+class WeightBlocks:
+    """
+    The compressed weights of sibling classifiers, over arrays that may be memory-mapped.
+    """
+
+    def __init__(self, n_features: int, child_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], top_bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], top_rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], word_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], row_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], row_offset: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], payload_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], payload: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], margins: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_threads: int) -> None:
+        """
+        Fill labels and margins with the best children of every row over all blocks.
+        """
+
+    def block_margins(self, block: int, features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], margins: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Fill margins with those of one row under all classifiers of a block."""
+
+class SearchTree:
+    """A label tree whose nodes own weight blocks."""
+
+    def __init__(self, blocks: WeightBlocks, first_child: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_children: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], first_label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels_in: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], first_block: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def tree_top_k(blocks: WeightBlocks, tree: SearchTree, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], link: int, beam: int, max_blocks: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], open: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_blocks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None:
+    """
+    Fill labels, log scores and blocks evaluated of every row by best-first (beam 0) or beam search.
+    """
+
+class RowParser:
+    """Parses sparse text rows, block by block; see native/parse.hpp."""
+
+    def __init__(self, labels: bool, svmlight: bool = False, n_features: int = -1, n_labels: int = -1, index_base: int = 0, keep_going: bool = False, item: str = 'feature') -> None: ...
+
+    def feed(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], last: bool, n_threads: int) -> int:
+        """
+        Parse the whole lines of a block and give the number of bytes used; with `last` the rest is a line too.
+        """
+
+    def assemble(self, x_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], x_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], x_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], y_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], y_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], bad_rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None:
+        """
+        Write all rows into arrays of the sizes n_rows + 1, x_size, y_size and n_bad, and forget them.
+        """
+
+    @property
+    def faults(self) -> list[tuple[int, str]]:
+        """(line, message) of the first bad rows."""
+
+    @property
+    def stopped(self) -> bool:
+        """True after a fault, unless keep_going."""
+
+    @property
+    def n_lines(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_bad(self) -> int:
+        """Bad rows met; they are kept as empty rows."""
+
+    @property
+    def last_filled_row(self) -> int:
+        """The last row that is not a blank line; -1: none."""
+
+    @property
+    def x_size(self) -> int: ...
+
+    @property
+    def y_size(self) -> int: ...
+
+    @property
+    def duplicate_features(self) -> int: ...
+
+    @property
+    def duplicate_labels(self) -> int: ...
+
+    @property
+    def lowest_feature(self) -> int: ...
+
+    @property
+    def highest_feature(self) -> int:
+        """-1: there is no feature."""
+
+    @property
+    def highest_label(self) -> int:
+        """-1: there is no label."""
+
+def format_rows(x_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], x_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], x_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], y_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], y_columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, last: int, labels: bool, svmlight: bool, index_base: int, n_threads: int) -> bytes:
+    """The text of the rows first..last, one a line."""
+
+class TokenRules:
+    """How texts are cut into tokens."""
+
+    def __init__(self, *, analyzer: str, min_n: int, max_n: int, lowercase: bool, min_length: int, stop_words: Sequence[str]) -> None: ...
+
+class Vocabulary:
+    """Tokens by number, for fast look-up; does not change."""
+
+    def __init__(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def find(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of every token, -1 for unknown ones."""
+
+def count_tokens(texts: tuple, rules: TokenRules, *, min_rows: float, max_rows: float, max_tokens: int, want_rows: bool, n_threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], int, tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
+    """
+    The tokens of the texts and their counts: (token bytes, token offsets, rows with the token, occurrences, number of different tokens before the limits, (row pointers, columns, counts)). max_tokens 0 and n_threads 0: no limit.
+    """
+
+def look_up_tokens(texts: tuple, rules: TokenRules, vocabulary: Vocabulary, n_threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    Counts of the tokens that the vocabulary knows: (row pointers, columns, counts).
+    """
+
+def hash_tokens(texts: tuple, rules: TokenRules, n_buckets: int, n_threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    Counts of the tokens in columns hash % n_buckets: (row pointers, columns, counts).
+    """
+
+def split_text(text: str, rules: TokenRules) -> list:
+    """The tokens of one text."""
+
+def token_hash(token: str) -> int:
+    """The 64-bit hash of a token, the same on every platform."""
+
+def weigh_rows(pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], idf: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sublinear: bool, norm: str, n_threads: int, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Writes the tf-idf values of counted rows; an empty idf stands for ones.
+    """
+
+def unicode_version() -> str:
+    """The Unicode version of the tokenizer's tables."""
+
+def unicode_class(code: int) -> int:
+    """
+    The class bits of a code point: 1 word, 2 space, 4 cased, 8 ignorable before or behind a sigma, 16 has a lower case.
+    """
 
 def kmeans_nodes(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], key: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_clusters: int, max_iterations: int, tolerance: float, seed: int, n_threads: int, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
     """
