@@ -1,6 +1,6 @@
 """Writes docs/reference/cli.md and docs/reference/parameters.md from the code; a test holds them current.
 
-    python tools/make_reference.py
+python tools/make_reference.py
 """
 
 from __future__ import annotations

@@ -100,16 +100,20 @@ class Loaded:
 
     def truth(self, data: Dataset) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
         """(y, unknown): the true labels in this model's numbering, with columns for unknown names at its end."""
+        if (
+            self.tagger is None
+            and data.n_labels == self.model.n_labels_
+            and data.label_names in (None, self.label_names)
+        ):
+            return data.y, ()  # the same columns; names, if any, need not even differ from each other
         if self.label_names is None or data.label_names is None:
             if self.tagger is not None:
                 raise DataError(
                     f"{data.source}: its labels have no names, but {self.folder} knows labels by name"
                 )
-            if data.n_labels > self.model.n_labels_:
-                raise DataError(
-                    f"{data.source}: has {data.n_labels} labels, but {self.folder} knows {self.model.n_labels_}"
-                )
-            return data.y, ()
+            raise DataError(
+                f"{data.source}: has {data.n_labels} labels, but {self.folder} knows {self.model.n_labels_}"
+            )
         from labelwood.labelspace.names import name_ids, renumbered
 
         return renumbered(data.y, data.label_names, name_ids(self.label_names))
