@@ -33,6 +33,8 @@ from labelwood.params import Params, param
 from labelwood.progress import Progress
 from labelwood.topk import TopK, empty
 
+# Path scores are cut off here, as in the native search: exp of less is 0 in a float.
+LOWEST_SCORE = -80.0
 LINKS = ("hinge2", "hinge3", "log-sigmoid")
 # Each tree of a forest is asked for this many more labels than wanted: a label that one tree ranks low may still win.
 SPARE_LABELS = 10
@@ -238,10 +240,11 @@ class LinearTree(Model):
         column = np.full(self.blocks_[0].n_features, -1, np.int64)
         known = self.feature_rank_ >= 0
         column[self.feature_rank_[known]] = np.flatnonzero(known)
-        # With several trees the first one is explained; the score is the mean over all of them.
+        # Of several trees the first is explained: its path, its score.
         tree, blocks = self.trees_[0], self.blocks_[0]
         nodes: list[NodeScore] = []
         parts: list[Contribution] = []
+        path_score = 0.0
         for node, child in self._classifiers(tree, label):
             weights, bias = blocks.weights_of(child, rows.indices)
             parts.append(Contribution(node, -1, 1.0, bias, bias))
@@ -251,9 +254,10 @@ class LinearTree(Model):
                     push = float(value * weight)
                     parts.append(Contribution(node, int(feature), float(value), float(weight), push))
                     margin += push
-            nodes.append(NodeScore(node, margin, _log_score(p.link, margin)))
-        score = float(np.exp(max(-80.0, sum(n.log_score for n in nodes))))
-        return Explanation(label, score, tuple(nodes), tuple(parts))
+            below = max(LOWEST_SCORE, path_score + _log_score(p.link, margin))
+            nodes.append(NodeScore(node, margin, below - path_score))
+            path_score = below
+        return Explanation(label, float(np.exp(path_score)), tuple(nodes), tuple(parts))
 
     def _classifiers(self, tree: LabelTree, label: int) -> list[tuple[int, int]]:
         """(node, number of the classifier) from the root's child down to the label's own, which belongs to its leaf."""
