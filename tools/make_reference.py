@@ -23,8 +23,8 @@ def parameters_page() -> str:
     parts = [
         "# Parameters\n",
         "Made by `tools/make_reference.py` from the declarations in the code.\n",
-        "Python: `labelwood.OneVsAll(C=0.5)`. Command line: `--set C=0.5`; for the features of texts `--set features.min_df=3`",
-        '(Python: `Tagger(features={"min_df": 3})`). `labelwood models NAME` shows the same tables.\n',
+        "Python: `labelwood.OneVsAll(C=0.5)`. Command line: `--set C=0.5`; for the features of texts",
+        '`--set features.min_df=3` (Python: `Tagger(features={"min_df": 3})`). `labelwood models NAME` shows the same.\n',
     ]
     for name in model_names():
         cls = model_class(name)
