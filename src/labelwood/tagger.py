@@ -25,9 +25,9 @@ from labelwood.topk import TopK
 DEFAULT_MODEL = "one-vs-all"
 KIND = "tagger"
 MODEL, FEATURES = "model.", "features."  # prefixes of the saved arrays
-# Measured on a fifth of the training rows of CookingStackExchange and EURLEX57K (first 8,000 rows), one-vs-all, P@5: leaving
-# out words that occur once -0.5 and +0.2; pairs of words as well -0.3 and -0.2, at six times the training time; plain
-# counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
+# Measured on a fifth of the training rows of CookingStackExchange and EURLEX57K (its first 8,000 rows), one-vs-all,
+# P@5: leaving out words that occur once -0.5 and +0.2; pairs of words as well -0.3 and -0.2, at six times the training
+# time; plain counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 
 
