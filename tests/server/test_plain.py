@@ -61,9 +61,7 @@ def test_health(server):
 def test_many_clients_at_once(server, tagger):
     wanted = ask(server, body={"texts": TEXTS})
     answers = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(ask(server, body={"texts": TEXTS}))) for _ in range(16)
-    ]
+    threads = [threading.Thread(target=lambda: answers.append(ask(server, body={"texts": TEXTS}))) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -88,9 +88,7 @@ class Handler(BaseHTTPRequestHandler):
     def _predict(self) -> dict[str, Any]:
         texts, k = checked_question(self._body())
         answers = self.server.tagger.predict(texts, k)
-        return {
-            "results": [[{"label": name, "score": round(score, 6)} for name, score in row] for row in answers]
-        }
+        return {"results": [[{"label": name, "score": round(score, 6)} for name, score in row] for row in answers]}
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
