@@ -34,7 +34,7 @@ def ask(server, path="/predict", body=None, raw=None, method=None):
     data = raw if raw is not None else (None if body is None else json.dumps(body).encode())
     request = urllib.request.Request(server.address + path, data=data, method=method)
     try:
-        answer = urllib.request.urlopen(request, timeout=10)
+        answer = urllib.request.urlopen(request, timeout=60)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:

@@ -123,8 +123,8 @@ class LinearTree(Model):
         return build_tree(
             "interpolated",
             vectors=vectors,
-            frequencies=label_frequencies(y),
-            cover_frequencies=cover_frequencies(y, parameters.cover) if balance > 1 else None,
+            frequencies=label_frequencies(y) if y.nnz else np.ones(y.shape[1]),
+            cover_frequencies=cover_frequencies(y, parameters.cover) if balance > 1 and y.nnz else None,
             balance=balance,
             max_leaf=parameters.max_leaf,
             collapse=collapse,

@@ -31,6 +31,7 @@ class Server(ThreadingHTTPServer):
     """Serves one tagger, a thread for each connection."""
 
     daemon_threads = True
+    request_queue_size = 128  # clients that may wait to be taken; the library's 5 refuses a small burst
 
     def __init__(self, tagger: Tagger, host: str = "127.0.0.1", port: int = 8000) -> None:
         self.tagger = tagger
