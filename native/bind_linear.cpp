@@ -112,13 +112,13 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
                 In<std::int64_t> label_start, In<std::int32_t> label_rows, In<std::int64_t> child_start,
                 In<std::int64_t> child_bound, In<std::int64_t> extra_start, In<std::int32_t> extra_rows, bool all_rows,
                 int loss, float eps, int max_passes, float bias, float prune, float untrained,
-                In<float> cost_positive, In<float> cost_negative, std::uint64_t seed, int n_threads, nb::object progress) {
+                float cost_positive, float cost_negative, float rare_power, std::uint64_t seed, int n_threads, nb::object progress) {
     const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
                                 static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data()};
     const TrainingNodes nodes{static_cast<std::int64_t>(child_start.size()) - 1, child_start.data(), child_bound.data(),
                               extra_start.data(), extra_rows.data(), all_rows};
     const TrainingOptions options{static_cast<Loss>(loss), eps, max_passes, bias, prune, untrained,
-                                  cost_positive.data(), cost_negative.data(), seed, n_threads};
+                                  cost_positive, cost_negative, rare_power, seed, n_threads};
     PythonProgress state{progress};
     TrainingReport report;
     BlockArrays made;
@@ -219,7 +219,7 @@ void bind_linear(nb::module_& m) {
     m.def("train_nodes", &train, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("n_features"), nb::arg("label_start"),
           nb::arg("label_rows"), nb::arg("child_start"), nb::arg("child_bound"), nb::arg("extra_start"), nb::arg("extra_rows"),
           nb::arg("all_rows"), nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"),
-          nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("seed"), nb::arg("n_threads"),
+          nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("seed"), nb::arg("n_threads"),
           nb::arg("progress"), "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");
     nb::class_<BlocksHolder>(m, "WeightBlocks", "The compressed weights of sibling classifiers, over arrays that may be memory-mapped.")
         .def(nb::init<std::int32_t, In<std::int64_t>, In<float>, In<std::uint64_t>, In<std::uint32_t>, In<std::int64_t>,

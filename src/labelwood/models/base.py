@@ -32,6 +32,7 @@ class Model(ABC):
 
     name: ClassVar[str]
     Parameters: ClassVar[type[Params]] = Params
+    label_names_: tuple[str, ...] | None
 
     def __init__(self, **parameters: Any) -> None:
         self.Parameters.check_names(parameters, type(self).__name__)
@@ -71,9 +72,11 @@ class Model(ABC):
     def fit(self: M, x: Any, y: Any = None, *, progress: Progress = SILENT) -> M:
         """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels), or on a Dataset."""
         parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
+        label_names = None
         if isinstance(x, Dataset):
             if y is not None:
                 raise DataError("fit takes a Dataset alone, or x and y")
+            label_names = x.label_names
             x, y = x.features(), x.y
         elif y is None:
             raise DataError("fit needs labels: fit(x, y) or fit(dataset)")
@@ -86,6 +89,9 @@ class Model(ABC):
         self._fit(features, labels, parameters, progress)
         self._set_shape(features.shape[1], labels.shape[1], parameters)
         self.n_rows_ = int(features.shape[0])
+        # Kept with the model: an evaluation needs the training counts (propensities, bands), and people want names.
+        self.label_counts_ = np.bincount(labels.indices, minlength=labels.shape[1]).astype(np.int64)
+        self.label_names_ = None if label_names is None else tuple(label_names)
         return self
 
     def predict(self, x: Any, k: int = 5) -> TopK:

@@ -35,6 +35,9 @@ class SolverOptions:
     max_passes: int
     bias: float
     prune: float
+    cost_positive: float
+    cost_negative: float
+    rare_power: float
     seed: int
     n_threads: int
 
@@ -92,8 +95,6 @@ def train_blocks(
     y_by_place: sparse.csc_matrix,
     nodes: Nodes,
     options: SolverOptions,
-    cost_positive: npt.NDArray[np.float32],
-    cost_negative: npt.NDArray[np.float32],
     progress: Progress,
     what: str,
 ) -> WeightBlocks:
@@ -116,8 +117,9 @@ def train_blocks(
         options.bias,
         options.prune,
         UNTRAINED_MARGIN,
-        cost_positive,
-        cost_negative,
+        options.cost_positive,
+        options.cost_negative,
+        options.rare_power,
         options.seed,
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
