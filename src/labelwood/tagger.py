@@ -17,12 +17,11 @@ from labelwood.metrics.evaluate import evaluate
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Explanation
 from labelwood.models.persistence import model_state, restored_model
-from labelwood.models.registry import model_class
+from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.progress import SILENT, Progress
 from labelwood.storage.save import save_folder
 from labelwood.topk import TopK
 
-DEFAULT_MODEL = "one-vs-all"
 KIND = "tagger"
 MODEL, FEATURES = "model.", "features."  # prefixes of the saved arrays
 # Measured on a fifth of the training rows of CookingStackExchange and EURLEX57K (its first 8,000 rows), one-vs-all,
@@ -53,14 +52,15 @@ class TagReason:
 class Tagger:
     """Gives texts the names of their labels.
 
-    model: a registry name, such as "one-vs-all". features: parameters of TfidfVectorizer that differ from the defaults
-    here (words, sublinear tf, unit length). model_params: parameters
-    of the model. The constructor only stores; `fit` validates.
+    model: a registry name, such as "linear-tree", or "auto": one-vs-all as long as that trains in about a minute, else
+    the linear tree (`model_.name` says which). features: parameters of TfidfVectorizer that differ from the defaults
+    here (words, sublinear tf, unit length). model_params: parameters of a named model. The constructor only stores;
+    `fit` validates.
     """
 
     def __init__(
         self,
-        model: str = DEFAULT_MODEL,
+        model: str = AUTO,
         *,
         seed: int = 0,
         n_threads: int | None = None,
@@ -87,17 +87,23 @@ class Tagger:
     ) -> Tagger:
         """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts."""
         rows, y, label_names = _training_rows(texts, labels)
-        model = model_class(self.model)(**{"seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})})
-        model.Parameters.checked(model.get_params(), type(model).__name__)  # before the texts are worked through
+        if self.model != AUTO:
+            self._new_model(self.model)  # a wrong name or parameter is told before the texts are worked through
         ids = naming.name_ids(label_names)
         features = {**FEATURES_FOR_TAGGING, "n_threads": self.n_threads, **(self.features or {})}
         vectorizer = TfidfVectorizer(**features)
         progress.step("turning texts into features", 0, len(rows))
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
+        model = self._new_model(recommended_model(y.shape[1], x.nnz) if self.model == AUTO else self.model)
         model.fit(Dataset(x, y, label_names=label_names), progress=progress)
         self._take(vectorizer, model, ids)
         return self
+
+    def _new_model(self, name: str) -> Model:
+        model = model_class(name)(**{"seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})})
+        model.Parameters.checked(model.get_params(), type(model).__name__)
+        return model
 
     def _take(self, vectorizer: TfidfVectorizer, model: Model, ids: dict[str, int]) -> None:
         self.vectorizer_ = vectorizer

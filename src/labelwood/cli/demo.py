@@ -43,7 +43,7 @@ def command(
         train, test = split(made, test=0.2, seed=seed, stratify=True)
         tagger, popular, seconds = _trained(train, seed, threads, progress)
         where = f"{count(train.n_rows, 'text')}, {count(len(tagger.label_names), 'tag')}"
-        show(f"Trained {tagger.model} on {where} in {seconds:.1f} s.")
+        show(f"Trained {tagger.model_.name} on {where} in {seconds:.1f} s.")
         show()
         _show_metrics(tagger, popular, test)
         _show_examples(tagger, test)

@@ -84,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _health(self) -> dict[str, Any]:
         tagger = self.server.tagger
-        return {"status": "ok", "model": tagger.model, "n_labels": len(tagger.label_names)}
+        return {"status": "ok", "model": tagger.model_.name, "n_labels": len(tagger.label_names)}
 
     def _predict(self) -> dict[str, Any]:
         texts, k = checked_question(self._body())
