@@ -76,7 +76,8 @@ def command(
         seconds = time.perf_counter() - start
         base = index_base if index_base is not None else found_base(found)
         trained.save(out, extra={"data": str(data)} | ({} if base is None else {"index_base": base}))
-    name = trained.model_.name if found.x is None else trained.name
+    fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
+    name = fitted.name
     facts = {
         "out": str(out),
         "kind": "tagger" if found.x is None else "model",
@@ -103,13 +104,16 @@ class Settings:
 
         of_features = [one.removeprefix("features.") for one in assignments if one.startswith("features.")]
         of_model = [one for one in assignments if not one.startswith("features.")]
-        if name == AUTO and of_model:
-            raise ParamError(f"--set {of_model[0]}: name the model it belongs to with --model (see `labelwood models`)")
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
-        self.model_params.update(parameters.parse(of_model, name))
-        parameters.checked(self.model_params, name)
+        try:
+            self.model_params.update(parameters.parse(of_model, name))
+            parameters.checked(self.model_params, name)
+        except ParamError as error:
+            if name != AUTO:
+                raise
+            raise ParamError(f"{error}; parameters of one model need --model (see `labelwood models`)") from None
         self.features: dict[str, Any] = {}
         if of_features:
             from labelwood.features.tfidf_params import TfidfParams
