@@ -60,7 +60,16 @@ def measure(library: str, settings: dict, n_rows: int, out: Path) -> None:
 
 def run(library: str, settings: dict, n_rows: int, out: Path) -> dict:
     out.mkdir()
-    command = [sys.executable, __file__, "--measure", library, "--settings", json.dumps(settings), "--rows", str(n_rows)]
+    command = [
+        sys.executable,
+        __file__,
+        "--measure",
+        library,
+        "--settings",
+        json.dumps(settings),
+        "--rows",
+        str(n_rows),
+    ]
     done = subprocess.run([*command, "--out", str(out)], check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
@@ -95,7 +104,10 @@ def main() -> None:
             difference = check_equal(*(Path(folder) / library for library in HOMES))
         print(f"{name} ({found['labelwood']['rows']} texts, {found['labelwood']['megachars']:.0f} million characters)")
         for library, figures in found.items():
-            print(f"  {library:13s} {figures['cpu']:7.2f} s CPU {figures['wall']:7.2f} s wall {figures['peak_mb']:7.0f} MB peak")
+            print(
+                f"  {library:13s} {figures['cpu']:7.2f} s CPU {figures['wall']:7.2f} s wall "
+                f"{figures['peak_mb']:7.0f} MB peak"
+            )
         ratio = found["scikit-learn"]["cpu"] / found["labelwood"]["cpu"]
         print(f"  {ratio:.1f} times less CPU; largest relative difference {difference:.1e}")
 
