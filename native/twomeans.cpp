@@ -79,9 +79,9 @@ Middle find_middle(std::vector<Candidate>& candidates) {
 }
 
 // The state of one split. Reused from node to node, so that memory is asked for once a thread.
-class Splitter {
+class TwoMeans {
 public:
-    Splitter(const SparseRows& vectors, const double* frequencies, const double* cover, const SplitOptions& options)
+    TwoMeans(const SparseRows& vectors, const double* frequencies, const double* cover, const SplitOptions& options)
         : v_(vectors), frequencies_(frequencies), cover_(cover), options_(options) {}
 
     // n_threads > 1 only for large nodes; `large` decides the order of sums and must not depend on n_threads.
@@ -131,7 +131,7 @@ private:
     std::vector<Candidate> candidates_;
     std::vector<std::uint64_t> keys_;
     std::vector<std::int32_t> reordered_;
-    std::unique_ptr<Splitter> sampler_;
+    std::unique_ptr<TwoMeans> sampler_;
     double best_objective_ = 0;
     std::int64_t middle_ = -1, best_middle_ = -1;          // the label that may be fractional
     double middle_rounded_ = 0, best_middle_rounded_ = 0;  // its share after rounding
@@ -226,8 +226,8 @@ private:
             sample.push_back(labels_[i]);
             nnz += rows_.size(i);
         }
-        if (!sampler_) sampler_ = std::make_unique<Splitter>(v_, frequencies_, cover_, options_);
-        Splitter& of = *sampler_;
+        if (!sampler_) sampler_ = std::make_unique<TwoMeans>(v_, frequencies_, cover_, options_);
+        TwoMeans& of = *sampler_;
         const auto size = static_cast<std::int64_t>(sample.size());
         const bool large = is_large(size, nnz, v_.n_columns);
         if (want_left > 0) want_left = std::clamp<std::int64_t>(want_left / kSampleStep, 1, size - 1);
@@ -380,7 +380,7 @@ void split_nodes(const SparseRows& vectors, const double* frequencies, const dou
         (is_large(nodes.size[node], nnz, vectors.n_columns) ? large : small).push_back(node);
     }
     if (n_labels < kLabelsForThreads) n_threads = 1;
-    std::vector<Splitter> splitters;
+    std::vector<TwoMeans> splitters;
     for (int thread = 0; thread < n_threads; ++thread) splitters.emplace_back(vectors, frequencies, cover_frequencies, options);
     const auto split = [&](std::int64_t node, bool is_large, int thread, int threads) {
         n_left[node] = splitters[thread].split(order + nodes.first[node], nodes.size[node], nodes.want_left[node],

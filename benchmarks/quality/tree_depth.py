@@ -19,7 +19,7 @@ RATIOS = (0, 0.25, 0.5, 0.75, 1, 2, 6, 10, 30, 100, 1e5)
 
 
 def zipf_problem(n_labels: int, n_rows: int, seed: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Rows of 1 to 5 labels, Zipf distributed, mostly of one of 30 topics; features are noisy label and topic words."""
+    """Rows of 1 to 5 Zipf distributed labels of one of 30 topics; features are words of both, and noise."""
     rng = np.random.default_rng(seed)
     chance = 1 / (1 + np.arange(n_labels))
     topic = rng.integers(0, 30, n_labels)
@@ -50,7 +50,9 @@ def entropy(f: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--labels", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=20000)
     parser.add_argument("--leaf", type=int, default=1)
@@ -59,7 +61,11 @@ def main() -> None:
     print("| tree | measure | " + " | ".join(f"{ratio:g}" for ratio in RATIOS) + " |")
     print("|---" * (len(RATIOS) + 2) + "|")
     entropies = []
-    for kind, cover_kind in (("interpolated", "marginal"), ("interpolated", "greedy"), ("direct", "marginal")):
+    for kind, cover_kind in (
+        ("interpolated", "marginal"),
+        ("interpolated", "greedy"),
+        ("direct", "marginal"),
+    ):
         figures = np.zeros((4, len(RATIOS)))
         for seed in range(options.seeds):
             x, y = zipf_problem(options.labels, options.rows, seed)

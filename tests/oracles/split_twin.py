@@ -1,4 +1,4 @@
-"""Slow, plain twins of the native splits: dense float64 NumPy, sorts instead of selections, nothing incremental."""
+"""Slow, plain twins of the native splits: dense float64, sorts instead of selections, nothing incremental."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def two_members(seed, key, m):
 
 
 def sampled_centres(split, seed, key, m, step=8):
-    """The centres that begin a large split: those of every eighth row; split(rows, a, b, trace) splits some rows."""
+    """The centres that begin a large split: what split(rows, a, b, trace) finds for every eighth row."""
     offset = draws(seed, key, (m, m - 1, step))[2]
     rows = np.arange(m)[offset::step]
     trace = []
@@ -41,9 +41,7 @@ def unit(vector, otherwise):
     return vector / length if length > 1e-12 else otherwise
 
 
-def balanced_split(
-    vectors, a, b, labels=None, max_iterations=20, tolerance=1e-4, centres=None, trace=None
-):
+def balanced_split(vectors, a, b, labels=None, max_iterations=20, tolerance=1e-4, centres=None, trace=None):
     """True for the labels of the first child: balanced spherical 2-means, written from the definition."""
     m = len(vectors)
     labels = np.arange(m) if labels is None else labels
@@ -118,7 +116,7 @@ def interpolated_split(
     centres=None,
     trace=None,
 ):
-    """True for the labels of the first child; `trace` collects (objective, alpha, plus, minus) an iteration."""
+    """True for labels of the first child; `trace` collects (objective, alpha, plus, minus)."""
     m = len(vectors)
     similarity, fano = 2 - balance, (balance / 2 if direct else max(balance - 1, 0))
     w = label_weights(balance, gamma, f, cover, direct)

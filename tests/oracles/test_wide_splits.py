@@ -62,11 +62,14 @@ def test_clusters_equal_their_twin(k, seed):
     rng = np.random.default_rng(seed)
     v = (rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.5)).astype(np.float32)
     v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-9)
-    # One iteration from k members tells which members began: each is nearest to itself, so find them by enumeration.
+    # One iteration from k members tells which members began: each is nearest to itself, so find them by
+    # enumeration.
     begin, order, counts = native_kmeans(v, k, seed, max_iterations=1)
     found, _, _ = native_kmeans(v, k, seed)
     draws = members(seed, 0, len(v), k)
-    np.testing.assert_array_equal(begin, kmeans_twin(v.astype(float), v[draws].astype(float), max_iterations=1))
+    np.testing.assert_array_equal(
+        begin, kmeans_twin(v.astype(float), v[draws].astype(float), max_iterations=1)
+    )
     np.testing.assert_array_equal(found, kmeans_twin(v.astype(float), v[draws].astype(float)))
     assert counts.sum() == len(v)
     assert np.array_equal(np.sort(order), np.arange(len(v)))

@@ -40,7 +40,12 @@ def entropy(f):
 
 
 @quick
-@given(n=st.integers(2, 70), seed=st.integers(0, 1000), gamma=st.sampled_from([0.0, 0.1, 3.0]), leaf=st.integers(1, 9))
+@given(
+    n=st.integers(2, 70),
+    seed=st.integers(0, 1000),
+    gamma=st.sampled_from([0.0, 0.1, 3.0]),
+    leaf=st.integers(1, 9),
+)
 def test_balance_0_is_balanced_2_means(n, seed, gamma, leaf):  # T1
     rng = np.random.default_rng(seed)
     v, f, cover = unit_rows(rng, n), zipf(rng, n), zipf(rng, n)
@@ -114,7 +119,16 @@ def test_fractional_splits_never_lose(n, seed, balance):  # T5
     trace = []
     a, b = twin.two_members(seed, 0, n)
     twin.interpolated_split(
-        v.astype(float), f, f, a, b, balance, round_each=False, max_iterations=500, tolerance=1e-12, trace=trace
+        v.astype(float),
+        f,
+        f,
+        a,
+        b,
+        balance,
+        round_each=False,
+        max_iterations=500,
+        tolerance=1e-12,
+        trace=trace,
     )
     values = [value for value, *_ in trace]
     assert np.all(np.diff(values) >= -1e-12)
@@ -136,7 +150,9 @@ def test_balance_1_is_balanced_2_means_of_copied_labels(n, seed):  # T6
     f[0] += f.sum() % 2
     v = unit_rows(rng, n).astype(float)
     trace = []
-    twin.interpolated_split(v, f.astype(float), f.astype(float), 0, 1, 1.0, 0.0, round_each=False, max_iterations=1, trace=trace)
+    twin.interpolated_split(
+        v, f.astype(float), f.astype(float), 0, 1, 1.0, 0.0, round_each=False, max_iterations=1, trace=trace
+    )
     _, _, plus, minus = trace[0]
     copies = np.repeat(v, f, axis=0)
     copied = []
@@ -174,7 +190,9 @@ def test_cover_frequencies_share_out_the_labelled_rows(seed, kind):  # T8
     assert np.all(f[cover > 0] > 0)
     single = np.eye(20, dtype=np.float32)[rng.integers(0, 20, 50)]
     np.testing.assert_allclose(
-        cover_frequencies(single, kind, weights=weights), label_frequencies(single, weights=weights), atol=1e-12
+        cover_frequencies(single, kind, weights=weights),
+        label_frequencies(single, weights=weights),
+        atol=1e-12,
     )
 
 
@@ -210,14 +228,23 @@ def test_depth_falls_with_balance():  # T9
 
 
 @quick
-@given(n=st.integers(1, 60), seed=st.integers(0, 1000), balance=st.sampled_from(BALANCES), leaf=st.sampled_from([1, 1, 4]))
-def test_every_label_has_one_leaf(n, seed, balance, leaf):  # T10; LabelTree refuses empty children and double labels
+@given(
+    n=st.integers(1, 60),
+    seed=st.integers(0, 1000),
+    balance=st.sampled_from(BALANCES),
+    leaf=st.sampled_from([1, 1, 4]),
+)
+def test_every_label_has_one_leaf(
+    n, seed, balance, leaf
+):  # T10; LabelTree refuses empty children and double labels
     rng = np.random.default_rng(seed)
     v, f = unit_rows(rng, n), zipf(rng, n)
     cover = f * (rng.random(n) < 0.3) + (np.arange(n) == 0)
     gamma = 0.1 if seed % 2 else 0.0
     for direct in (False, True):
-        tree = interpolated_tree(v, f, cover, balance=balance, smoothing=gamma, direct=direct, max_leaf=leaf, seed=seed)
+        tree = interpolated_tree(
+            v, f, cover, balance=balance, smoothing=gamma, direct=direct, max_leaf=leaf, seed=seed
+        )
         assert np.array_equal(np.sort(tree.label_order), np.arange(n))
         assert tree.n_labels_in.max() <= leaf
         assert tree.kraft_sum(2) == pytest.approx(1, abs=1e-12)
@@ -230,7 +257,9 @@ def test_every_label_has_one_leaf(n, seed, balance, leaf):  # T10; LabelTree ref
 @given(n=st.integers(2, 70), seed=st.integers(0, 1000), balance=st.sampled_from(BALANCES))
 def test_equal_frequencies_give_equal_depths(n, seed, balance):  # T11
     rng = np.random.default_rng(seed)
-    tree = interpolated_tree(unit_rows(rng, n), np.ones(n), np.ones(n), balance=balance, max_leaf=1, seed=seed)
+    tree = interpolated_tree(
+        unit_rows(rng, n), np.ones(n), np.ones(n), balance=balance, max_leaf=1, seed=seed
+    )
     depth = tree.depth_of_labels()
     assert depth.max() - depth.min() <= 1
 

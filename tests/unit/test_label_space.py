@@ -55,5 +55,13 @@ def test_native_arguments_that_do_not_fit_are_refused():
         _native.greedy_cover(pointers, columns, pointers, columns, np.ones(1), 1, np.zeros(1))
     with pytest.raises(ValueError, match="do not fit the columns"):
         _native.pifa_counts(
-            np.array([0, 2]), np.zeros(1, np.int32), np.ones(1, np.float32), 3, pointers, columns, 0, 1, np.zeros(1, np.int64)
+            np.array([0, 2]),
+            np.zeros(1, np.int32),
+            np.ones(1, np.float32),
+            3,
+            pointers,
+            columns,
+            0,
+            1,
+            np.zeros(1, np.int64),
         )

@@ -99,8 +99,12 @@ def test_long_chains_are_trees_too():
 
 
 def test_a_hierarchy_of_cluster_names():
-    tree = tree_from_clusters([("law", "tax"), ("law", "trade"), ("sea",), ("law", "tax"), (), ("sea", "tax")])
-    np.testing.assert_array_equal(tree.leaf_of_labels == tree.leaf_of(0), [True, False, False, True, False, False])
+    tree = tree_from_clusters(
+        [("law", "tax"), ("law", "trade"), ("sea",), ("law", "tax"), (), ("sea", "tax")]
+    )
+    np.testing.assert_array_equal(
+        tree.leaf_of_labels == tree.leaf_of(0), [True, False, False, True, False, False]
+    )
     np.testing.assert_array_equal(tree.depth_of_labels(), [2, 2, 2, 2, 1, 2])
     assert list(tree.n_children) == [3, 2, 2, 0, 0, 0, 0, 0]
 
@@ -134,7 +138,9 @@ def test_every_kind_can_be_built_and_collapsed():
         tree = build_tree(kind, vectors=v, frequencies=f, max_leaf=5, seed=1)
         assert tree.n_labels == 120
         assert tree.n_labels_in.max() <= 5
-        assert build_tree(kind, vectors=v, frequencies=f, max_leaf=5, seed=1, collapse=2).same_as(tree.collapse(2))
+        assert build_tree(kind, vectors=v, frequencies=f, max_leaf=5, seed=1, collapse=2).same_as(
+            tree.collapse(2)
+        )
     assert build_tree("random", n_labels=9, max_leaf=2).n_labels == 9
     assert build_tree("balanced", vectors=v, arity=7, max_leaf=5).arity == 7
 
@@ -146,7 +152,10 @@ def test_bad_calls_are_refused():
         (lambda: build_tree("balanced"), "needs vectors"),
         (lambda: build_tree("fano"), "needs frequencies"),
         (lambda: build_tree("random"), "needs n_labels"),
-        (lambda: build_tree("balanced", vectors=v, balance=1.0), "'balanced': .*unexpected keyword argument 'balance'"),
+        (
+            lambda: build_tree("balanced", vectors=v, balance=1.0),
+            "'balanced': .*unexpected keyword argument 'balance'",
+        ),
         (lambda: interpolated_tree(v, f, balance=2.5), "balance must be a number from 0 to 2, but is 2.5"),
         (lambda: interpolated_tree(v, f, balance=1, balance_ratio=1), "not both"),
         (lambda: interpolated_tree(v, f, balance_ratio=-1), "balance_ratio must be a number from 0 up"),
@@ -168,7 +177,8 @@ def test_same_tree_for_any_number_of_threads(kind):
     f = 1 / (1 + np.arange(9000.0))
     settings = {"arity": 20} if kind == "wide" else {"balance": 1.2}
     one, two = (
-        build_tree(kind, vectors=v, frequencies=f, max_leaf=50, n_threads=n, seed=3, **settings) for n in (1, 3)
+        build_tree(kind, vectors=v, frequencies=f, max_leaf=50, n_threads=n, seed=3, **settings)
+        for n in (1, 3)
     )
     assert one.same_as(two)
 
@@ -181,7 +191,8 @@ def test_the_depth_cap_ends_chains():
 
 
 def test_labels_without_cover_frequency_lose_that_term():
-    # Below the root's first split all labels of one node have cover 0; the split must still be made by the rest.
+    # Below the root's first split all labels of one node have cover 0; the split must still be made by the
+    # rest.
     v = np.eye(8, dtype=np.float32)
     f = np.array([100.0, 1, 1, 1, 1, 1, 1, 1])
     tree = interpolated_tree(v, f, np.eye(8)[0], balance=1.5, smoothing=0.0, max_leaf=1)

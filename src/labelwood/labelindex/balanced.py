@@ -35,11 +35,11 @@ def balanced_tree(
 ) -> LabelTree:
     """The tree of recursive balanced 2-means over label vectors (n_labels, n_features) with unit rows.
 
-    Nodes with more than max_leaf labels are split, and siblings differ by at most one label (Prabhu et al., Parabel,
-    2018). arity above 2: a node is cut by arity - 1 such splits into parts of equal size.
-    equal_depth: all leaves get the depth max(1, ceil(log_arity(n_labels / max_leaf))), as in PECOS; leaves then differ
-    by at most one label. A split stops when it repeats, after max_iterations, or when the mean similarity of labels
-    and centres gains less than tolerance.
+    Nodes with more than max_leaf labels are split, and siblings differ by at most one label (Prabhu et al.,
+    Parabel, 2018). arity above 2: a node is cut by arity - 1 such splits into parts of equal size.
+    equal_depth: all leaves get the depth max(1, ceil(log_arity(n_labels / max_leaf))), as in PECOS; leaves
+    then differ by at most one label. A split stops when it repeats, after max_iterations, or when the mean
+    similarity of labels and centres gains less than tolerance.
     """
     check_whole("max_leaf", max_leaf, 1)
     check_whole("arity", arity, 2)

@@ -32,11 +32,11 @@ def build_tree(
 ) -> LabelTree:
     """The label tree of a kind; `settings` go to its builder.
 
-    "balanced" (arity, equal_depth), "wide" (arity, max_depth): need vectors. "interpolated" and "direct" (balance or
-    balance_ratio, smoothing, rounding, round_each, max_depth): vectors, frequencies and, for a balance above 1, cover
-    frequencies. "huffman", "fano": frequencies. "random" (arity, equal_depth): n_labels, or the length of what is given.
-    "balanced", "wide", "interpolated" and "direct" also take max_iterations and tolerance.
-    collapse: so many consecutive levels become one (1: as built); a binary tree then has up to 2^collapse children.
+    "balanced" (arity, equal_depth) and "wide" (arity, max_depth) need vectors; "interpolated" and "direct"
+    (balance or balance_ratio, smoothing, rounding, round_each, max_depth) vectors, frequencies and perhaps
+    cover frequencies; all four take max_iterations and tolerance. "huffman" and "fano" need frequencies;
+    "random" (arity, equal_depth) needs n_labels, or takes the number of vectors or frequencies.
+    collapse: so many consecutive levels become one (1: as built): up to 2^collapse children in a binary tree.
     """
     if kind not in TREE_KINDS:
         raise ParamError(unknown_name("kind of label tree", kind, TREE_KINDS))

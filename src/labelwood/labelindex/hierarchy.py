@@ -15,10 +15,11 @@ Int64 = npt.NDArray[np.int64]
 
 
 def tree_from_parents(parents: Any, node_of_label: Any) -> LabelTree:
-    """The tree of a hierarchy in any numbering: parents[v] is the parent of node v, node_of_label[l] the node of label l.
+    """The tree of a hierarchy in any numbering: parents[v] of node v, and node_of_label[l] of label l.
 
-    The parent of a root is -1; several roots get one above them. Nodes without labels below them are left out; labels of a node that also has
-    children go into a leaf of their own below it, after those children. Children follow each other by number.
+    The parent of a root is -1; several roots get one above them. Nodes without labels below them are left
+    out; labels of a node that also has children go into a leaf of their own below it, after those children.
+    Children follow each other by number.
     """
     above, holder = _whole(parents, "parents"), _whole(node_of_label, "node_of_label")
     n_nodes = len(above)
@@ -44,7 +45,8 @@ def tree_from_parents(parents: Any, node_of_label: Any) -> LabelTree:
     used = below > 0
     is_parent = np.zeros(n_nodes, bool)
     is_parent[above[used & (above >= 0)]] = True
-    # A node with labels and children hands its labels to a new leaf: numbered after all others, hence last child.
+    # A node with labels and children hands its labels to a new leaf: numbered after all others, hence last
+    # child.
     mixed = np.flatnonzero(is_parent & (held > 0))
     leaf_of_mixed = np.arange(n_nodes)
     leaf_of_mixed[mixed] = n_nodes + np.arange(len(mixed))
@@ -55,16 +57,18 @@ def tree_from_parents(parents: Any, node_of_label: Any) -> LabelTree:
 
 
 def tree_from_clusters(paths: Sequence[Sequence[Hashable]]) -> LabelTree:
-    """The tree of label hierarchy paths: paths[l] names the clusters of label l from the top down, e.g. ("law", "tax").
+    """The tree in which paths[l] names the clusters of label l from the top down, such as ("law", "tax").
 
-    Labels with the same path share a leaf; an empty path puts a label right below the root. Clusters are told apart by
-    their whole path, and follow each other in the order in which they first appear.
+    Labels with the same path share a leaf; an empty path puts a label right below the root. Clusters are told
+    apart by their whole path, and follow each other in the order in which they first appear.
     """
     numbers: dict[tuple[Hashable, ...], int] = {(): 0}
     parents, holder = [-1], []
     for label, path in enumerate(paths):
         if isinstance(path, (str, bytes)):
-            raise DataError(f"paths[{label}] is the text {path!r}; a path is a sequence of cluster names, such as ({path!r},)")
+            raise DataError(
+                f"paths[{label}] is the text {path!r}, not a sequence of cluster names such as ({path!r},)"
+            )
         node = 0
         key: tuple[Hashable, ...] = ()
         for name in path:
@@ -119,4 +123,6 @@ def _breadth_first(above: Int64, used: npt.NDArray[np.bool_], holder: Int64, roo
     shape = LabelTree.from_shape(n_children[breadth], held, np.arange(len(holder)))
     begins = np.zeros(len(above), np.int64)
     begins[breadth] = shape.first_label
-    return LabelTree.from_shape(shape.n_children, shape.n_labels_in, np.argsort(begins[holder], kind="stable"))
+    return LabelTree.from_shape(
+        shape.n_children, shape.n_labels_in, np.argsort(begins[holder], kind="stable")
+    )

@@ -14,8 +14,9 @@ from labelwood.labelindex.tree import LabelTree
 def huffman_tree(frequencies: Any, *, max_leaf: int = 1) -> LabelTree:
     """The binary tree of least expected depth for label frequencies (n_labels, any scale).
 
-    max_leaf above 1: the largest subtrees with at most so many labels become leaves. Equal frequencies: the smaller
-    label is merged first, and labels before merged nodes, which gives the shallowest of the optimal trees.
+    max_leaf above 1: the largest subtrees with at most so many labels become leaves. Equal frequencies: the
+    smaller label is merged first, and labels before merged nodes, which gives the shallowest of the optimal
+    trees.
     """
     check_whole("max_leaf", max_leaf, 1)
     f = checked_frequencies(frequencies, None)
@@ -46,8 +47,8 @@ def huffman_tree(frequencies: Any, *, max_leaf: int = 1) -> LabelTree:
 def fano_tree(frequencies: Any, *, max_leaf: int = 1) -> LabelTree:
     """The binary tree of Fano's code: labels by falling frequency, cut where the halves are nearest to equal.
 
-    Nodes with more than max_leaf labels are cut; a node whose labels all have frequency 0 is cut in the middle.
-    Equal frequencies: the smaller label comes first.
+    Nodes with more than max_leaf labels are cut; a node whose labels all have frequency 0 is cut in the
+    middle. Equal frequencies: the smaller label comes first.
     """
     check_whole("max_leaf", max_leaf, 1)
     f = checked_frequencies(frequencies, None)
@@ -57,7 +58,8 @@ def fano_tree(frequencies: Any, *, max_leaf: int = 1) -> LabelTree:
     def split_level(_order: Int32, first: Int64, size: Int64, _number: Int64, _depth: int) -> Int64:
         low, high = before[first], before[first + size]
         total = high - low
-        # The label with which the first child reaches half of the weight, and whether it had better stay there.
+        # The label with which the first child reaches half of the weight, and whether it had better stay
+        # there.
         middle = np.searchsorted(before, low + total * (0.5 - 1e-12), side="left") - 1
         middle = np.clip(middle, first, first + size - 1)
         nearer = low + high - 2 * before[middle] >= (before[middle + 1] - before[middle]) * (1 - 1e-6)

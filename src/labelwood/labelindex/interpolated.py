@@ -1,6 +1,7 @@
-"""Label trees between similarity and frequency: balanced 2-means (balance 0), weighted 2-means (1), Fano code (2).
+"""Label trees between similarity and frequency: balanced 2-means (0), weighted 2-means (1), Fano code (2).
 
-"Interpolating Label Trees" objective; docs/methods/label-trees.md has the formulas and the choices made.
+Baharav et al., Enabling Efficiency-Precision Trade-offs for Label Trees in Extreme Classification, CIKM 2021,
+equation 4. docs/methods/label-trees.md has the formulas and the choices made.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ROUNDINGS = ("nearest", "left")
 
 
 def balance_of_ratio(ratio: float) -> float:
-    """The balance (lambda) of a balance ratio (lambda' from 0 up): 2 r / (1 + r), so 0, 1, inf give 0, 1, 2."""
+    """The balance (lambda) of a balance ratio r (lambda'): 2 r / (1 + r), so 0, 1, inf give 0, 1, 2."""
     if not ratio >= 0:
         raise ParamError(f"balance_ratio must be a number from 0 up, but is {ratio!r}")
     return 2.0 if math.isinf(ratio) else 2 * ratio / (1 + ratio)
@@ -55,12 +56,13 @@ def interpolated_tree(
 ) -> LabelTree:
     """The binary tree of recursive splits into halves of equal weight.
 
-    vectors (n_labels, n_features), unit rows; frequencies f and cover_frequencies f~ (default: f), one a label in any
-    scale, are made to sum to 1 inside each node. balance: lambda in [0, 2], default 1; balance_ratio gives it as
-    lambda' instead. smoothing: gamma. direct: from balanced 2-means straight to Fano, without f on the way.
-    rounding: where the one fractional label of a split goes, to the side it is nearest to or always "left" (the first
-    child); round_each: in every iteration, keeping the best split seen, instead of after the last.
-    Beyond max_depth (default 4 ceil(log2 n_labels) + 32) splits are balanced, so that no chain can form.
+    vectors (n_labels, n_features), unit rows; frequencies f and cover_frequencies f~ (default: f), one a
+    label in any scale, are made to sum to 1 inside each node. balance: lambda in [0, 2], default 1;
+    balance_ratio gives it as lambda' instead. smoothing: gamma. direct: from balanced 2-means straight to
+    Fano, without f on the way. rounding: where the one fractional label of a split goes, to the side it is
+    nearest to or always "left" (the first child); round_each: in every iteration, keeping the best split
+    seen, instead of after the last. Beyond max_depth (default 4 ceil(log2 n_labels) + 32) splits are
+    balanced, so that no chain can form.
     """
     value = _balance(balance, balance_ratio)
     check_whole("max_leaf", max_leaf, 1)
@@ -69,7 +71,11 @@ def interpolated_tree(
     if not 0 <= smoothing < math.inf:
         raise ParamError(f"smoothing must be a number from 0 up, but is {smoothing!r}")
     f = checked_frequencies(frequencies, None)
-    cover = f if cover_frequencies is None else checked_frequencies(cover_frequencies, len(f), "cover_frequencies")
+    cover = (
+        f
+        if cover_frequencies is None
+        else checked_frequencies(cover_frequencies, len(f), "cover_frequencies")
+    )
     splitter = Splitter(vectors, f, cover)
     checked_frequencies(f, splitter.n_labels)
     balanced = _native.SplitOptions()

@@ -21,7 +21,8 @@ Float64 = npt.NDArray[np.float64]
 
 # (sizes of the nodes of a level, its depth) -> which of them are split
 IsInner = Callable[[Int64, int], npt.NDArray[np.bool_]]
-# (order, first, size, number of the node, depth) -> labels of each child (n_nodes, most children), 0 where there is none
+# (order, first, size, number of the node, depth) -> labels of each child (n_nodes, most children), 0 where
+# there is none
 SplitLevel = Callable[[Int32, Int64, Int64, Int64, int], Int64]
 
 
@@ -70,13 +71,23 @@ class Splitter:
         n_left, objective = np.zeros(len(first), np.int64), np.zeros(len(first))
         wanted = np.full(len(first), -1, np.int64) if want_left is None else want_left
         _native.split_nodes(
-            *self.arrays, self._frequencies, self._cover, first, size, wanted, key, order, n_left, objective, options
+            *self.arrays,
+            self._frequencies,
+            self._cover,
+            first,
+            size,
+            wanted,
+            key,
+            order,
+            n_left,
+            objective,
+            options,
         )
         return n_left, objective
 
 
 def grow(order: Int32, split_level: SplitLevel, is_inner: IsInner, progress: Progress = SILENT) -> LabelTree:
-    """The tree that grows from one node with all labels of `order` by splitting the inner nodes of each level.
+    """The tree that grows from one node with all labels of `order` when each level is split.
 
     The number of a node, given to split_level, is the key of its randomness. `order` is rearranged in place.
     """
@@ -111,8 +122,8 @@ def in_two(left: Int64, size: Int64) -> Int64:
 def split_evenly(size: Int64, arity: int, cut: Callable[[Int64, Int64, Int64], None]) -> Int64:
     """The labels of min(arity, size) children that differ by at most one label, (n_nodes, arity).
 
-    They come about by two-way cuts: cut(offsets, sizes, wanted) puts the `wanted` labels that belong together first in
-    the slices of the level that begin at `offsets` (counted over the sizes of all nodes).
+    They come about by two-way cuts: cut(offsets, sizes, wanted) puts the `wanted` labels that belong together
+    first in the slices of the level that begin at `offsets` (counted over the sizes of all nodes).
     """
     offset = np.cumsum(size) - size
     parts = np.minimum(size, arity)

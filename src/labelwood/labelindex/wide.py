@@ -26,9 +26,9 @@ def wide_tree(
 ) -> LabelTree:
     """The tree of recursive spherical k-means over label vectors (n_labels, n_features) with unit rows.
 
-    Nodes with more than max_leaf labels get up to `arity` children of any size (Khandagale et al., Bonsai, 2020);
-    nodes at max_depth stay leaves however many labels they hold. The centres of the root need
-    4 * n_features * arity bytes.
+    Nodes with more than max_leaf labels get up to `arity` children of any size (Khandagale et al., Bonsai,
+    2020); nodes at max_depth stay leaves however many labels they hold. The centres of the root need 4 *
+    n_features * arity bytes.
     """
     check_whole("max_leaf", max_leaf, 1)
     check_whole("arity", arity, 2)

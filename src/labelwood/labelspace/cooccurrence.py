@@ -10,15 +10,16 @@ from scipy import sparse
 from labelwood.errors import ParamError
 from labelwood.matrices import as_labels
 
-# Products of so many label pairs are made at once (8 bytes each, with some copies): memory stays below about 1 GB.
+# Products of so many label pairs are made at once (8 bytes each, with some copies): memory stays below about
+# 1 GB.
 _PAIRS_AT_ONCE = 20_000_000
 
 
 def cooccurrence(y: Any, *, max_per_label: int | None = None, diagonal: bool = True) -> sparse.csr_matrix:
     """The number of rows with both labels, CSR float32 (n_labels, n_labels): y transposed times y.
 
-    max_per_label: keep only so many of the largest counts of each label (ties: the smaller label), its own count not
-    included; the result is then no longer symmetric. diagonal: keep each label's own count.
+    max_per_label: keep only so many of the largest counts of each label (ties: the smaller label), its own
+    count not included; the result is then no longer symmetric. diagonal: keep each label's own count.
     """
     if max_per_label is not None and (isinstance(max_per_label, bool) or max_per_label < 1):
         raise ParamError(f"max_per_label must be a whole number from 1 up or None, but is {max_per_label!r}")

@@ -1,7 +1,8 @@
-"""Label frequencies: how often a label occurs (f), and how often it is the one label that is needed (cover, f~).
+"""Label frequencies: how often a label occurs (f), and how often it is the one that is needed (cover, f~).
 
-A row here is a context: one training example with its set of relevant labels. Cover frequencies share out each row to
-one of its labels, so they answer "which label must be found first" (interpolated label trees, section on f~).
+A row here is a context: one training example with its set of relevant labels. Cover frequencies share out
+each row to one of its labels, so they answer "which label must be found first" (Baharav et al.,
+CIKM 2021, algorithms 1 and 2).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ COVER_KINDS = ("marginal", "greedy", "softened", "greedy-k")
 
 
 def label_frequencies(y: Any, *, weights: Any = None, normalize: bool = True) -> Float64:
-    """The frequency f of every label (n_labels): the weight of its rows, made to sum to 1 unless normalize is False.
+    """The frequency f of every label (n_labels): the weight of its rows, made to sum to 1 if normalize.
 
     weights: one a row, uniform 1/n_rows by default.
     """
@@ -43,9 +44,10 @@ def cover_frequencies(
     """The cover frequency f~ of every label (n_labels), made to sum to 1 unless normalize is False.
 
     "marginal": each row counts for its most frequent label (ties: the smaller one).
-    "greedy": the label with the most open rows is taken and closes them, again and again (greedy set cover).
-    "softened": each row counts for label j with the factor (f_j / max f in the row)^tau; tau = 0 gives f, and a large
-    tau tends to "marginal". "greedy-k": a row closes after k of its labels were taken, for answers of k labels.
+    "greedy": the label with the most open rows is taken and closes them, and so on (greedy set cover).
+    "softened": each row counts for each label j of it by the factor (f_j / max f in the row)^tau; tau = 0
+    gives f, and a large tau tends to "marginal".
+    "greedy-k": a row closes after k of its labels were taken, for answers of k labels.
     weights: one a row, uniform 1/n_rows by default.
     """
     if kind not in COVER_KINDS:
@@ -66,12 +68,14 @@ def cover_frequencies(
 
 
 def _row_weights(labels: sparse.csr_matrix, weights: Any) -> Float64:
-    """The weights of the rows; without any, ones, whose sums are exact where multiples of 1/n would not be."""
+    """The weights of the rows; by default ones, whose sums are exact where multiples of 1/n are not."""
     if weights is None:
         return np.ones(labels.shape[0])
     array = np.ascontiguousarray(weights, np.float64)
     if array.shape != (labels.shape[0],):
-        raise DataError(f"weights must have one number a row ({labels.shape[0]}), but has shape {array.shape}")
+        raise DataError(
+            f"weights must have one number a row ({labels.shape[0]}), but has shape {array.shape}"
+        )
     if not np.all(np.isfinite(array)) or np.any(array < 0):
         raise DataError("weights must be finite and not negative")
     return array
@@ -118,6 +122,12 @@ def _greedy(labels: sparse.csr_matrix, row_weights: Float64, k: int) -> Float64:
     by_label = labels.tocsc()
     found = np.zeros(labels.shape[1])
     _native.greedy_cover(
-        row_pointers(labels), column_ids(labels), row_pointers(by_label), column_ids(by_label), row_weights, k, found
+        row_pointers(labels),
+        column_ids(labels),
+        row_pointers(by_label),
+        column_ids(by_label),
+        row_weights,
+        k,
+        found,
     )
     return found

@@ -22,8 +22,9 @@ def label_vectors(
 ) -> sparse.csr_matrix:
     """The vector of every label, CSR float32 (n_labels, n_features): the sum of its rows of x, to length 1.
 
-    A label without rows has an empty vector. normalize_y: a row with n labels counts 1/sqrt(n) (as PECOS does), so that
-    rows with many labels blur less. max_features: keep only so many of the largest values of each label.
+    A label without rows has an empty vector. normalize_y: a row with n labels counts 1/sqrt(n) (as PECOS
+    does), so that rows with many labels blur less. max_features: keep only so many of the largest values of
+    each label.
     """
     features, labels = as_features(x), as_labels(y)
     check_same_rows(features, labels)
@@ -49,7 +50,9 @@ def label_vectors(
     _native.pifa_fill(*inputs, weights, starts, threads, columns, values)
     # scipy would copy int32 columns to int64 beside int64 pointers, so give it small pointers where they fit.
     pointers = starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
-    vectors = sparse.csr_matrix((values, columns, pointers), shape=(labels.shape[1], features.shape[1]), copy=False)
+    vectors = sparse.csr_matrix(
+        (values, columns, pointers), shape=(labels.shape[1], features.shape[1]), copy=False
+    )
     vectors.has_sorted_indices = True
     vectors.has_canonical_format = True
     return vectors

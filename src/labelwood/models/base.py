@@ -97,8 +97,7 @@ class Model(ABC):
     def predict(self, x: Any, k: int = 5) -> TopK:
         """The k best labels of every row of x, best first; TopK with labels (n, k) and scores (n, k), -1 padded."""
         self._check_fitted()
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ParamError(f"k must be a whole number from 1 up, but is {k!r}")
+        self._check_k(k)
         features = self._checked_features(x)
         k = int(k)
         top = self._predict(features, min(k, self.n_labels_)) if features.shape[0] else empty(0, k)
@@ -152,6 +151,10 @@ class Model(ABC):
         self.n_features_ = int(n_features)
         self.n_labels_ = int(n_labels)
         self.parameters_: Any = parameters
+
+    def _check_k(self, k: Any) -> None:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise ParamError(f"k must be a whole number from 1 up, but is {k!r}")
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_labels_"):

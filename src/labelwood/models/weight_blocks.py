@@ -23,6 +23,7 @@ from labelwood.progress import Progress
 LOSSES = ("squared-hinge", "logistic")
 # The margin of a label without a single training row: below any trained one that matters, so it comes last.
 UNTRAINED_MARGIN = -10.0
+MAX_CHILDREN = 256  # classifiers in one block
 _PREFIX = "blocks."
 
 
@@ -136,14 +137,14 @@ class WeightBlocks:
         self.native = _native.WeightBlocks(n_features, **self.arrays)
         self.child_start = self.arrays["child_start"]
 
-    def to_arrays(self) -> Arrays:
+    def to_arrays(self, prefix: str = _PREFIX) -> Arrays:
         """The arrays under the names they are saved by."""
-        return {_PREFIX + name: array for name, array in self.arrays.items()}
+        return {prefix + name: array for name, array in self.arrays.items()}
 
     @classmethod
-    def from_arrays(cls, n_features: int, arrays: Arrays) -> WeightBlocks:
+    def from_arrays(cls, n_features: int, arrays: Arrays, prefix: str = _PREFIX) -> WeightBlocks:
         """The blocks of a saved model; ModelFileError if the arrays do not fit together."""
-        own = {name[len(_PREFIX) :]: array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
         try:
             return cls(n_features, own)
         except (TypeError, ValueError, KeyError) as error:
