@@ -8,9 +8,8 @@ import pytest
 import labelwood
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ModelFileError, NotFittedError, ParamError
-from labelwood.models.registry import model_names
+from labelwood.models.registry import AUTO, model_names
 from labelwood.progress import Callback
-from labelwood.models.registry import AUTO
 from labelwood.tagger import Tagger
 
 TEXTS = [

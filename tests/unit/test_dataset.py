@@ -33,9 +33,7 @@ def test_sizes(data):
 def test_text_only_rows_have_no_features():
     data = Dataset(None, Y, texts=list("abcd"), source="notes.jsonl")
     assert data.n_features == 0
-    with pytest.raises(
-        DataError, match=r"notes.jsonl: the rows are texts without features; use labelwood.Tagger"
-    ):
+    with pytest.raises(DataError, match=r"notes.jsonl: the rows are texts without features; use labelwood.Tagger"):
         data.features()
 
 
@@ -70,9 +68,7 @@ def test_what_does_not_fit_is_refused(data, change, message):
         dataclasses.replace(data, **change)
 
 
-@pytest.mark.parametrize(
-    "rows", [[2, 0], np.array([2, 0]), slice(None, None, 2), np.array([1, 0, 1, 0], bool)]
-)
+@pytest.mark.parametrize("rows", [[2, 0], np.array([2, 0]), slice(None, None, 2), np.array([1, 0, 1, 0], bool)])
 def test_take_keeps_everything_aligned(data, rows):
     part = data.take(rows)
     index = np.arange(4)[rows]

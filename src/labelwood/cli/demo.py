@@ -84,7 +84,7 @@ def _show_metrics(tagger: Tagger, popular: Tagger, test: Dataset) -> None:
     rows = []
     for one in (tagger, popular):
         found = one.evaluate(test, ks=KS)
-        rows.append([one.model, *(f"{found[column]:.1f}" for column in columns)])
+        rows.append([one.model_.name, *(f"{found[column]:.1f}" for column in columns)])
     show_table(f"On {count(test.n_rows, 'text')} never seen in training, per cent", ("model", *columns), rows)
 
 

@@ -20,7 +20,13 @@ def command(
     data: options.DataFile,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to save the model in.")],
     model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME", help="A model (see `labelwood models`); auto: one-vs-all, or linear-tree where that would take long.")
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            help="A model (see `labelwood models`); auto: one-vs-all, or linear-tree where that would take long.",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,

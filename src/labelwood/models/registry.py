@@ -19,8 +19,8 @@ _MODELS = {
 
 
 AUTO = "auto"
-# One-vs-all is the most accurate linear model, and its cost is labels times non-zeros: this much takes about a minute on
-# two cores (measured: EURLEX57K, 4,271 labels times 8.8 million non-zeros, 99 CPU seconds). Above it the tree is chosen.
+# One-vs-all is the most accurate linear model, and its cost is labels times non-zeros: this much takes about a minute
+# on two cores (EURLEX57K: 4,271 labels times 8.8 million non-zeros, 99 CPU seconds). Above it the tree is chosen.
 ONE_VS_ALL_WORK = 4e10
 
 
