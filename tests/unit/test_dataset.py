@@ -55,8 +55,8 @@ def test_the_list_given_may_change_later():
     [
         ({"texts": ["a"]}, "1 texts for 4 rows"),
         ({"row_ids": ["a"]}, "1 row_ids for 4 rows"),
-        ({"label_names": ["a"]}, "1 label_names for 2 columns"),
-        ({"feature_names": ["a"]}, "1 feature_names for 3 columns"),
+        ({"label_names": ["a"]}, "1 label_names for 2 label columns"),
+        ({"feature_names": ["a"]}, "1 feature_names for 3 feature columns"),
         ({"x": None, "texts": None}, r"needs features \(x\) or texts"),
         ({"x": X[:3]}, "x has 3 rows but y has 4"),
         ({"filter_pairs": np.array([[0, 0], [4, 0]])}, r"filter pair 2: row 4 is outside 0\.\.3"),
