@@ -52,9 +52,9 @@ class LinearTreeParams(Params):
     n_trees: int = param(1, "trees to average, each with its own seed", low=1, high=1000)
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
     max_leaf: int = param(256, "labels in a leaf, at most", low=1)
-    C: float = param(1.3, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
+    C: float = param(1.2, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
     rare_power: float = param(
-        0.2, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all labels the same", low=0, high=2
+        0.15, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all labels the same", low=0, high=2
     )
     loss: str = param("squared-hinge", "what an error costs", choices=LOSSES)
     eps: float = param(0.1, "stop when no dual gradient is larger", low=0, low_open=True)
