@@ -83,8 +83,10 @@ struct BlocksHolder {
 };
 
 void check_query(const BlocksHolder& blocks, const In<std::int64_t>& indptr, const In<std::int32_t>& indices, const In<float>& data) {
-    if (indptr.size() < 1 || indices.size() != data.size() || indptr(indptr.size() - 1) != static_cast<std::int64_t>(data.size()))
-        throw nb::value_error("the row pointers do not fit the values");
+    bool good = indptr.size() > 0 && indices.size() == data.size() && indptr(0) == 0 &&
+                indptr(indptr.size() - 1) == static_cast<std::int64_t>(data.size());
+    for (std::size_t r = 0; good && r + 1 < indptr.size(); ++r) good = indptr(r) <= indptr(r + 1);
+    if (!good) throw nb::value_error("the row pointers do not fit the values");
     for (std::size_t i = 0; i < indices.size(); ++i)
         if (indices(i) < 0 || indices(i) >= blocks.view.n_features) throw nb::value_error("a feature is outside the model's range");
 }
@@ -139,6 +141,7 @@ void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t>
     const std::int32_t k = static_cast<std::int32_t>(labels.shape(1));
     if (labels.shape(0) != indptr.size() - 1 || margins.shape(0) != labels.shape(0) || margins.shape(1) != labels.shape(1))
         throw nb::value_error("labels and margins must have one row per query");
+    if (k < 1) throw nb::value_error("k must be at least one");
     nb::gil_scoped_release release;
     flat_top_k(blocks.view, n_rows, indptr.data(), indices.data(), data.data(), k, n_threads, labels.data(), margins.data());
 }
@@ -181,6 +184,7 @@ void tree_top_k(const BlocksHolder& blocks, const TreeHolder& tree, In<std::int6
     const std::size_t n_rows = indptr.size() - 1;
     if (labels.shape(0) != n_rows || scores.shape(0) != n_rows || scores.shape(1) != labels.shape(1) || n_blocks.size() != n_rows)
         throw nb::value_error("the result arrays must have one row per query");
+    if (labels.shape(1) < 1) throw nb::value_error("k must be at least one");
     const bool filtered = allowed.size() > 0;
     if (filtered && (allowed.size() != tree.label_order.size() || open.size() != tree.n_children.size()))
         throw nb::value_error("the label filter does not fit the tree");

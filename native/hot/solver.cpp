@@ -168,7 +168,7 @@ inline float visit(const SolveTask& task, const SolveOptions& options, std::int6
     *violations = max(*violations, violation);
     const F16 step = (fresh - old) * lanes.live;
     const float largest = max_lane(violation);
-    if (max_lane(abs(step)) > 1e-7f) {
+    if (max_lane(abs(step)) * (square + 1.0f) > 1e-7f) {  // by what it moves: alphas of long rows are small
         (old + step).store(alpha);
         add_row(task, row, step * sign, options.bias, weights);
     }

@@ -31,7 +31,9 @@ def options(loss="squared-hinge", eps=0.1, max_passes=100, bias=1.0, prune=0.0, 
 
 def flat_nodes(n_labels):
     bounds = np.arange(n_labels + 1, dtype=np.int64)
-    return Nodes(np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True)
+    return Nodes(
+        np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True
+    )
 
 
 def train_flat(x, y, C=1.0, **changed):
@@ -46,13 +48,13 @@ def train_flat(x, y, C=1.0, **changed):
 
 
 def objective(loss, weights, bias_weight, x, positive, C, bias):
-    """The primal objective of one classifier; the bias weight is regularised as any other."""
+    """The primal objective of one classifier; the bias weight is regularised as any other. C may differ by row."""
     margin = np.where(positive, 1.0, -1.0) * (x @ weights + bias_weight * bias)
     if loss == "squared-hinge":
         errors = SLACK_SCALE * np.maximum(0, 1 - margin) ** 2
     else:
         errors = np.logaddexp(0, -margin)
-    return 0.5 * (weights @ weights + bias_weight**2) + C * errors.sum()
+    return 0.5 * (weights @ weights + bias_weight**2) + np.sum(C * errors)
 
 
 def pulls(loss, margin, C):
@@ -73,10 +75,16 @@ def optimum(loss, x, positive, C, bias):
             errors = SLACK_SCALE * np.maximum(0, 1 - margin) ** 2
         else:
             errors = np.logaddexp(0, -margin)
-        return 0.5 * w @ w + C * errors.sum(), w - design.T @ (sign * pulls(loss, margin, C))
+        return 0.5 * w @ w + np.sum(C * errors), w - design.T @ (sign * pulls(loss, margin, C))
 
     start = np.zeros(design.shape[1])
-    found = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": 20000, "maxfun": 40000, "ftol": 1e-13, "gtol": 1e-9})
+    found = minimize(
+        value_and_slope,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 20000, "maxfun": 40000, "ftol": 1e-13, "gtol": 1e-9},
+    )
     return found.fun
 
 
@@ -129,7 +137,9 @@ def decode(blocks):
         for top in range(n_top):
             bits = int(a["top_bits"][b * n_top + top])
             if int(a["top_rank"][b * n_top + top]) != next_word:
-                raise ValueError(f"block {b}: the rank of top word {top} is not the number of words before it")
+                raise ValueError(
+                    f"block {b}: the rank of top word {top} is not the number of words before it"
+                )
             for word in (top * 64 + i for i in range(64) if bits >> i & 1):
                 features, place = int(words[2 * next_word]), int(words[2 * next_word + 1])
                 row, at = place & 0xFFFFFFFF, place >> 32
@@ -183,10 +193,21 @@ def encode(weights, bias, n_features=None, children_per_block=256):
         parts["top_rank"] += [sum(t.bit_count() for t in top[:i]) for i in range(n_top)]
         for name, values in (("words", words), ("row_offset", offsets), ("payload", payload)):
             parts[name] += values
-        for name, more in (("child_start", block.shape[1]), ("word_start", len(words) // 2), ("row_start", len(offsets)), ("payload_start", len(payload))):
+        for name, more in (
+            ("child_start", block.shape[1]),
+            ("word_start", len(words) // 2),
+            ("row_start", len(offsets)),
+            ("payload_start", len(payload)),
+        ):
             sizes[name] += more
             starts[name].append(sizes[name])
-    kinds = {"top_bits": np.uint64, "top_rank": np.uint32, "words": np.uint64, "row_offset": np.uint16, "payload": np.uint16}
+    kinds = {
+        "top_bits": np.uint64,
+        "top_rank": np.uint32,
+        "words": np.uint64,
+        "row_offset": np.uint16,
+        "payload": np.uint16,
+    }
     arrays = {name: np.array(values, kinds[name]) for name, values in parts.items()}
     arrays |= {name: np.array(values, np.int64) for name, values in starts.items()}
     arrays["bias"] = np.asarray(bias, np.float32)
@@ -224,7 +245,9 @@ def path_scores(tree, first_block, blocks, weights, bias, row, link):
     score = np.zeros(tree.n_nodes)
     labels = np.zeros(tree.n_labels)
     for node in range(tree.n_nodes):
-        own = slice(int(blocks.child_start[first_block[node]]), int(blocks.child_start[first_block[node + 1]]))
+        own = slice(
+            int(blocks.child_start[first_block[node]]), int(blocks.child_start[first_block[node + 1]])
+        )
         below = score[node] + log_score(link, margin[own])
         if tree.n_children[node]:
             score[list(tree.children(node))] = below
@@ -246,7 +269,12 @@ def train_tree(x, y, tree, C=1.0, **changed):
             n = last - first
         starts.append(len(bounds))
         first_block.append(first_block[-1] + -(-n // 256))
-    nodes = Nodes(np.array(starts, np.int64), np.array(bounds, np.int64), np.zeros(tree.n_nodes + 1, np.int64), np.zeros(0, np.int32))
+    nodes = Nodes(
+        np.array(starts, np.int64),
+        np.array(bounds, np.int64),
+        np.zeros(tree.n_nodes + 1, np.int64),
+        np.zeros(0, np.int32),
+    )
     y = sparse.csc_matrix(y, dtype=np.float32)[:, tree.label_order]
     y.sort_indices()
     cost = np.full(tree.n_labels, C, np.float32)

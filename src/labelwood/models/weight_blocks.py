@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
-from labelwood.errors import ModelFileError
+from labelwood.errors import DataError, ModelFileError
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
 from labelwood.models.base import Arrays
 from labelwood.progress import Progress
@@ -122,6 +122,8 @@ def train_blocks(
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
     )
+    if not np.all(np.isfinite(arrays["bias"])):
+        raise DataError("training overflowed: the feature values are too large for float32; scale them, or set normalize=True")
     return WeightBlocks(n_features, arrays)
 
 
@@ -143,9 +145,13 @@ class WeightBlocks:
         """The blocks of a saved model; ModelFileError if the arrays do not fit together."""
         own = {name[len(_PREFIX) :]: array for name, array in arrays.items() if name.startswith(_PREFIX)}
         try:
-            return cls(n_features, own)
+            blocks = cls(n_features, own)
         except (TypeError, ValueError, KeyError) as error:
             raise ModelFileError(f"the weight blocks are damaged: {error}") from error
+        # The weights themselves are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
+        if not np.all(np.isfinite(blocks.arrays["bias"])):
+            raise ModelFileError("the weight blocks are damaged: a bias is not a finite number")
+        return blocks
 
     def margins(self, block: int, features: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """The margins of one row under all classifiers of a block."""
