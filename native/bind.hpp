@@ -16,9 +16,13 @@ using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobin
 
 // One function per bind_*.cpp.
 void bind_hits(nanobind::module_& m);
+void bind_kmeans(nanobind::module_& m);
+void bind_labelspace(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);
+void bind_kmeans(nanobind::module_& m);
+void bind_labelspace(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);
 
 }  // namespace lw

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <string>
 
 #include "bind.hpp"
@@ -82,13 +83,13 @@ struct BlocksHolder {
     }
 };
 
-void check_query(const BlocksHolder& blocks, const In<std::int64_t>& indptr, const In<std::int32_t>& indices, const In<float>& data) {
-    bool good = indptr.size() > 0 && indices.size() == data.size() && indptr(0) == 0 &&
-                indptr(indptr.size() - 1) == static_cast<std::int64_t>(data.size());
-    for (std::size_t r = 0; good && r + 1 < indptr.size(); ++r) good = indptr(r) <= indptr(r + 1);
-    if (!good) throw nb::value_error("the row pointers do not fit the values");
+void check_rows(const In<std::int64_t>& indptr, const In<std::int32_t>& indices, const In<float>& data, std::int32_t n_features) {
+    if (indptr.size() < 1 || indices.size() != data.size() || indptr(0) != 0 || indptr(indptr.size() - 1) != static_cast<std::int64_t>(data.size()))
+        throw nb::value_error("the row pointers do not fit the values");
+    for (std::size_t i = 0; i + 1 < indptr.size(); ++i)
+        if (indptr(i) > indptr(i + 1)) throw nb::value_error("the row pointers must not fall");
     for (std::size_t i = 0; i < indices.size(); ++i)
-        if (indices(i) < 0 || indices(i) >= blocks.view.n_features) throw nb::value_error("a feature is outside the model's range");
+        if (indices(i) < 0 || indices(i) >= n_features) throw nb::value_error("a feature is outside the model's range");
 }
 
 struct PythonProgress {
@@ -114,13 +115,13 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
                 In<std::int64_t> label_start, In<std::int32_t> label_rows, In<std::int64_t> child_start,
                 In<std::int64_t> child_bound, In<std::int64_t> extra_start, In<std::int32_t> extra_rows, bool all_rows,
                 int loss, float eps, int max_passes, float bias, float prune, float untrained,
-                In<float> cost_positive, In<float> cost_negative, std::uint64_t seed, int n_threads, nb::object progress) {
+                float cost_positive, float cost_negative, float rare_power, std::uint64_t seed, int n_threads, nb::object progress) {
     const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
                                 static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data()};
     const TrainingNodes nodes{static_cast<std::int64_t>(child_start.size()) - 1, child_start.data(), child_bound.data(),
                               extra_start.data(), extra_rows.data(), all_rows};
     const TrainingOptions options{static_cast<Loss>(loss), eps, max_passes, bias, prune, untrained,
-                                  cost_positive.data(), cost_negative.data(), seed, n_threads};
+                                  cost_positive, cost_negative, rare_power, seed, n_threads};
     PythonProgress state{progress};
     TrainingReport report;
     BlockArrays made;
@@ -136,7 +137,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
 
 void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, Out2<std::int32_t> labels,
            Out2<float> margins, int n_threads) {
-    check_query(blocks, indptr, indices, data);
+    check_rows(indptr, indices, data, blocks.view.n_features);
     const std::int64_t n_rows = static_cast<std::int64_t>(indptr.size()) - 1;
     const std::int32_t k = static_cast<std::int32_t>(labels.shape(1));
     if (labels.shape(0) != indptr.size() - 1 || margins.shape(0) != labels.shape(0) || margins.shape(1) != labels.shape(1))
@@ -172,26 +173,83 @@ struct TreeHolder {
             if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + wants > limit)
                 throw nb::value_error("the children of a node do not fit its weight blocks");
         }
-        view = SearchTree{static_cast<std::int64_t>(n_nodes), first_child.data(), n_children.data(), first_label.data(),
+        view = SearchTree{static_cast<std::int64_t>(n_nodes), static_cast<std::int64_t>(label_order.size()), first_child.data(), n_children.data(), first_label.data(),
                           n_labels_in.data(), label_order.data(), first_block.data()};
     }
 };
 
-void tree_top_k(const BlocksHolder& blocks, const TreeHolder& tree, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data,
-                int link, std::int32_t beam, std::int64_t max_blocks, In<std::uint8_t> allowed, In<std::uint8_t> open,
-                Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads) {
-    check_query(blocks, indptr, indices, data);
+// Several trees that are asked together, with the map from columns of x to block features.
+struct ForestHolder {
+    std::vector<nb::object> kept;  // the holders and the arrays behind them stay alive as long as the forest
+    std::vector<ForestTree> trees;
+    In<std::int32_t> feature_rank;
+    std::int32_t n_features;
+
+    ForestHolder(nb::list blocks, nb::list trees_given, In<std::int32_t> feature_rank) : feature_rank(feature_rank), n_features(0) {
+        if (blocks.size() != trees_given.size() || blocks.size() < 1) throw nb::value_error("a forest needs one set of blocks per tree");
+        for (std::size_t t = 0; t < blocks.size(); ++t) {
+            const auto& held = nb::cast<const BlocksHolder&>(blocks[t]);
+            trees.push_back({&held.view, &nb::cast<const TreeHolder&>(trees_given[t]).view});
+            if (t > 0 && held.view.n_features != n_features) throw nb::value_error("the trees of a forest differ in their features");
+            n_features = held.view.n_features;
+            kept.push_back(blocks[t]);
+            kept.push_back(trees_given[t]);
+        }
+    }
+};
+
+void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, int link,
+                  std::int32_t beam, std::int64_t max_blocks, std::int32_t k_each, In<std::uint8_t> allowed, In<std::uint8_t> open,
+                  Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads) {
+    check_rows(indptr, indices, data, forest.n_features);
     const std::size_t n_rows = indptr.size() - 1;
     if (labels.shape(0) != n_rows || scores.shape(0) != n_rows || scores.shape(1) != labels.shape(1) || n_blocks.size() != n_rows)
         throw nb::value_error("the result arrays must have one row per query");
-    if (labels.shape(1) < 1) throw nb::value_error("k must be at least one");
+    if (labels.shape(1) < 1 || k_each < 1) throw nb::value_error("k must be at least one");
     const bool filtered = allowed.size() > 0;
-    if (filtered && (allowed.size() != tree.label_order.size() || open.size() != tree.n_children.size()))
-        throw nb::value_error("the label filter does not fit the tree");
+    std::int64_t n_labels = 0, n_nodes = 0;
+    for (const ForestTree& tree : forest.trees) {
+        n_labels += tree.tree->n_labels;
+        n_nodes += tree.tree->n_nodes;
+    }
+    if (filtered && (static_cast<std::int64_t>(allowed.size()) != n_labels || static_cast<std::int64_t>(open.size()) != n_nodes))
+        throw nb::value_error("the label filter does not fit the trees");
     const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr};
     nb::gil_scoped_release release;
-    search_tree_rows(blocks.view, tree.view, options, static_cast<std::int64_t>(n_rows), indptr.data(), indices.data(), data.data(),
-                     static_cast<std::int32_t>(labels.shape(1)), n_threads, labels.data(), scores.data(), n_blocks.data());
+    search_forest_rows(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, static_cast<std::int64_t>(n_rows),
+                       indptr.data(), indices.data(), data.data(), static_cast<std::int32_t>(labels.shape(1)), k_each, n_threads,
+                       labels.data(), scores.data(), n_blocks.data());
+}
+
+// One row with columns and values as the caller has them: mapped, scaled and searched in one call, without the cost of
+// a sparse matrix. Memory is kept per thread.
+std::int32_t forest_query(const ForestHolder& forest, In<std::int32_t> columns, In<float> values, bool normalize, int link, std::int32_t beam,
+                          std::int32_t k_each, Out<std::int32_t> labels, Out<float> scores) {
+    thread_local ForestMemory memory;
+    thread_local std::vector<std::int32_t> features;
+    thread_local std::vector<float> scaled;
+    if (columns.size() != values.size() || labels.size() != scores.size()) throw nb::value_error("arrays differ in length");
+    if (labels.size() < 1 || k_each < 1) throw nb::value_error("k must be at least one");
+    features.clear();
+    scaled.clear();
+    double square = 0;
+    const std::int32_t n_columns = static_cast<std::int32_t>(forest.feature_rank.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const std::int32_t column = columns(i);
+        if (column < 0 || column >= n_columns || !std::isfinite(values(i))) throw nb::value_error("a column is outside the model's range, or a value is not finite");
+        square += static_cast<double>(values(i)) * values(i);
+        if (forest.feature_rank(column) < 0) continue;
+        features.push_back(forest.feature_rank(column));
+        scaled.push_back(values(i));
+    }
+    const double length = normalize && square > 0 ? std::sqrt(square) : 1.0;
+    for (float& value : scaled) value = static_cast<float>(value / length);
+    const Query query{static_cast<std::int32_t>(features.size()), features.data(), scaled.data()};
+    const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr};
+    std::int32_t n_blocks;
+    nb::gil_scoped_release release;
+    return search_forest(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, query,
+                         static_cast<std::int32_t>(labels.size()), k_each, memory, labels.data(), scores.data(), &n_blocks);
 }
 
 // The margins of one row in one block, as prediction computes them.
@@ -223,7 +281,7 @@ void bind_linear(nb::module_& m) {
     m.def("train_nodes", &train, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("n_features"), nb::arg("label_start"),
           nb::arg("label_rows"), nb::arg("child_start"), nb::arg("child_bound"), nb::arg("extra_start"), nb::arg("extra_rows"),
           nb::arg("all_rows"), nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"),
-          nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("seed"), nb::arg("n_threads"),
+          nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("seed"), nb::arg("n_threads"),
           nb::arg("progress"), "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");
     nb::class_<BlocksHolder>(m, "WeightBlocks", "The compressed weights of sibling classifiers, over arrays that may be memory-mapped.")
         .def(nb::init<std::int32_t, In<std::int64_t>, In<float>, In<std::uint64_t>, In<std::uint32_t>, In<std::int64_t>,
@@ -239,10 +297,15 @@ void bind_linear(nb::module_& m) {
         .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>>(),
              nb::arg("blocks"), nb::arg("first_child"), nb::arg("n_children"), nb::arg("first_label"), nb::arg("n_labels_in"),
              nb::arg("label_order"), nb::arg("first_block"));
-    m.def("tree_top_k", &tree_top_k, nb::arg("blocks"), nb::arg("tree"), nb::arg("indptr"), nb::arg("indices"), nb::arg("data"),
-          nb::arg("link"), nb::arg("beam"), nb::arg("max_blocks"), nb::arg("allowed"), nb::arg("open"), nb::arg("labels"),
-          nb::arg("scores"), nb::arg("n_blocks"), nb::arg("n_threads"),
-          "Fill labels, log scores and blocks evaluated of every row by best-first (beam 0) or beam search.");
+    nb::class_<ForestHolder>(m, "Forest", "Label trees that are asked together.")
+        .def(nb::init<nb::list, nb::list, In<std::int32_t>>(), nb::arg("blocks"), nb::arg("trees"), nb::arg("feature_rank"))
+        .def("top_k", &forest_top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("link"), nb::arg("beam"),
+             nb::arg("max_blocks"), nb::arg("k_each"), nb::arg("allowed"), nb::arg("open"), nb::arg("labels"), nb::arg("scores"),
+             nb::arg("n_blocks"), nb::arg("n_threads"),
+             "Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.")
+        .def("query", &forest_query, nb::arg("columns"), nb::arg("values"), nb::arg("normalize"), nb::arg("link"), nb::arg("beam"),
+             nb::arg("k_each"), nb::arg("labels"), nb::arg("scores"),
+             "The number of labels found for one row given by columns and values; fills labels and scores.");
 }
 
 }  // namespace lw

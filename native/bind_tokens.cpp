@@ -70,7 +70,7 @@ Norm norm_named(const std::string& name) {
     throw std::invalid_argument("unknown norm " + name);
 }
 
-// Calls with(i, token) for every token of a list kept as bytes and offsets, after checking the offsets.
+// Calls with(i, key) for every token of a list kept as bytes and offsets, after checking the offsets.
 template <class With>
 void each_token(const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets, With&& with) {
     const std::int64_t* at = offsets.data();
@@ -82,7 +82,8 @@ void each_token(const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets, 
     for (std::size_t i = 1; i < n; ++i) {
         if (at[i] < at[i - 1] || at[i] > at[n - 1]) throw std::invalid_argument("token offsets must ascend");
     }
-    for (std::size_t i = 0; i + 1 < n; ++i) with(i, std::string_view(data + at[i], static_cast<std::size_t>(at[i + 1] - at[i])));
+    ReadableCopy copy;
+    for (std::size_t i = 0; i + 1 < n; ++i) with(i, TokenKey::of(copy.of({data + at[i], static_cast<std::size_t>(at[i + 1] - at[i])})));
 }
 
 struct Vocabulary {
@@ -96,7 +97,8 @@ void bind_classes(nb::module_& m) {
             [](TokenRules* self, const std::string& analyzer, int min_n, int max_n, bool lowercase, int min_length,
                const std::vector<std::string>& stop_words) {
                 new (self) TokenRules(analyzer_named(analyzer), min_n, max_n, lowercase, min_length);
-                for (const std::string& word : stop_words) self->stop_words.find_or_add(word);
+                ReadableCopy copy;
+                for (const std::string& word : stop_words) self->stop_words.find_or_add(TokenKey::of(copy.of(word)));
             },
             nb::kw_only(), nb::arg("analyzer"), nb::arg("min_n"), nb::arg("max_n"), nb::arg("lowercase"), nb::arg("min_length"),
             nb::arg("stop_words"));
@@ -105,7 +107,7 @@ void bind_classes(nb::module_& m) {
             "__init__",
             [](Vocabulary* self, const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets) {
                 Vocabulary made;
-                each_token(bytes, offsets, [&](std::size_t i, std::string_view token) {
+                each_token(bytes, offsets, [&](std::size_t i, const TokenKey& token) {
                     if (made.table.find_or_add(token) != i) throw std::invalid_argument("token " + std::to_string(i) + " comes twice");
                 });
                 new (self) Vocabulary(std::move(made));
@@ -116,7 +118,7 @@ void bind_classes(nb::module_& m) {
             "find",
             [](const Vocabulary& self, const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets) {
                 std::vector<std::int64_t> ids;
-                each_token(bytes, offsets, [&](std::size_t, std::string_view token) {
+                each_token(bytes, offsets, [&](std::size_t, const TokenKey& token) {
                     const std::uint32_t id = self.table.find(token);
                     ids.push_back(id == TokenTable::kNone ? -1 : static_cast<std::int64_t>(id));
                 });
@@ -128,21 +130,21 @@ void bind_classes(nb::module_& m) {
 void bind_counting(nb::module_& m) {
     m.def(
         "count_tokens",
-        [](const nb::tuple& texts, const TokenRules& rules, double min_rows, double max_rows, std::int64_t max_tokens, bool want_rows,
-           int n_threads) {
+        [](const nb::tuple& texts, const TokenRules& rules, double min_rows, double max_rows, std::int64_t max_tokens, bool want_totals,
+           bool want_rows, int n_threads) {
             const Texts seen = views(texts);
             CountRows rows;
             CountedTokens tokens;
             {
                 nb::gil_scoped_release released;
-                tokens = count_tokens(seen, rules, {min_rows, max_rows, max_tokens}, n_threads, want_rows ? &rows : nullptr);
+                tokens = count_tokens(seen, rules, {min_rows, max_rows, max_tokens, want_totals}, n_threads, want_rows ? &rows : nullptr);
             }
             std::vector<std::uint8_t> bytes(tokens.bytes.begin(), tokens.bytes.end());
             return std::make_tuple(give(std::move(bytes)), give(std::move(tokens.offsets)), give(std::move(tokens.n_rows)),
                                    give(std::move(tokens.totals)), tokens.n_seen, give(std::move(rows)));
         },
         nb::arg("texts"), nb::arg("rules"), nb::kw_only(), nb::arg("min_rows"), nb::arg("max_rows"), nb::arg("max_tokens"),
-        nb::arg("want_rows"), nb::arg("n_threads"),
+        nb::arg("want_totals"), nb::arg("want_rows"), nb::arg("n_threads"),
         "The tokens of the texts and their counts: (token bytes, token offsets, rows with the token, occurrences, number of "
         "different tokens before the limits, (row pointers, columns, counts)). max_tokens 0 and n_threads 0: no limit.");
     m.def(
@@ -178,7 +180,7 @@ void bind_counting(nb::module_& m) {
             Splitter splitter(rules);
             const Texts seen = views(nb::make_tuple(text));
             nb::list tokens;
-            splitter.split(seen[0], [&](std::string_view token) { tokens.append(nb::str(token.data(), token.size())); });
+            splitter.split(seen[0], [&](const TokenKey& token) { tokens.append(nb::str(token.bytes, token.length)); });
             return tokens;
         },
         nb::arg("text"), nb::arg("rules"), "The tokens of one text.");
@@ -193,7 +195,8 @@ void bind_tokens(nb::module_& m) {
         "token_hash",
         [](const nb::str& token) {
             const Texts seen = views(nb::make_tuple(token));
-            return token_hash(seen[0]);
+            ReadableCopy copy;
+            return token_hash(copy.of(seen[0]));
         },
         nb::arg("token"), "The 64-bit hash of a token, the same on every platform.");
     m.def(

@@ -16,7 +16,31 @@ void append_number(std::string& out, std::int64_t number) {
     out.append(digits, result.ptr);
 }
 
+// Short decimals like 0.138 without a search: true if `number` is digits / 10^places exactly as the parser reads it.
+bool append_short(std::string& out, float number) {
+    static constexpr float kPower[7] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f};
+    if (!(number >= 1e-4f && number < 1e4f)) return false;
+    for (int places = 0; places <= 6; ++places) {
+        const float scaled = number * kPower[places];
+        if (scaled >= 0x1.0p24f) return false;
+        std::uint32_t digits = static_cast<std::uint32_t>(scaled + 0.5f);
+        if (static_cast<float>(digits) / kPower[places] != number) continue;
+        char text[16];
+        char* p = text + sizeof text;
+        for (int i = 0; i < places; ++i, digits /= 10) *--p = static_cast<char>('0' + digits % 10);
+        if (places > 0) *--p = '.';
+        do {
+            *--p = static_cast<char>('0' + digits % 10);
+            digits /= 10;
+        } while (digits != 0);
+        out.append(p, text + sizeof text);
+        return true;
+    }
+    return false;
+}
+
 void append_number(std::string& out, float number) {
+    if (append_short(out, number)) return;
     char digits[32];
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     const auto result = std::to_chars(digits, digits + sizeof digits, number);  // shortest text that reads back the same

@@ -122,12 +122,6 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
               [&](std::int32_t a, std::int32_t b) { return local.features[a] < local.features[b]; });
 }
 
-float mean(const float* values, std::int64_t begin, std::int64_t end) {
-    double sum = 0;
-    for (std::int64_t i = begin; i < end; ++i) sum += values[i];
-    return end > begin ? static_cast<float>(sum / static_cast<double>(end - begin)) : 1.0f;
-}
-
 void keep_weights(const LocalRows& local, const float* weights, const bool* trained, int n_labels,
                   const TrainingOptions& options, GroupWeights& out) {
     for (const std::int32_t f : local.feature_order) {
@@ -163,9 +157,11 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
         for (std::int64_t p = local.child_start[child]; p < local.child_start[child + 1]; ++p)
             memory.positive[local.child_rows[p]] |= static_cast<std::uint16_t>(1u << l);
         trained[l] = local.child_start[child + 1] > local.child_start[child];
-        const std::int64_t low = nodes.child_bound[first + child], high = nodes.child_bound[first + child + 1];
-        solver.cost_positive[l] = mean(options.label_cost_positive, low, high);
-        solver.cost_negative[l] = mean(options.label_cost_negative, low, high);
+        const double n_positive = static_cast<double>(std::max<std::int64_t>(1, local.child_start[child + 1] - local.child_start[child]));
+        const bool single = nodes.child_bound[first + child + 1] - nodes.child_bound[first + child] == 1;
+        const float scale = single ? static_cast<float>(std::pow(kRareRows / n_positive, options.rare_power)) : 1.0f;
+        solver.cost_positive[l] = options.cost_positive * scale;
+        solver.cost_negative[l] = options.cost_negative * scale;
     }
     const std::size_t n_weights = (local.features.size() + 1) * kGroup;
     float* weights = memory.weights.room(n_weights);

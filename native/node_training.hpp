@@ -31,6 +31,9 @@ struct TrainingNodes {
     bool all_rows;                    // every row takes part in every node (one-vs-all)
 };
 
+// The number of positive rows for which the costs are taken as they are given.
+inline constexpr double kRareRows = 5.0;
+
 struct TrainingOptions {
     Loss loss;
     float eps;
@@ -38,8 +41,9 @@ struct TrainingOptions {
     float bias;
     float prune;                       // weights below are dropped
     float untrained;                   // bias of a child that has no positive row
-    const float* label_cost_positive;  // n_labels: C of a positive row; for inner nodes the mean of the labels below
-    const float* label_cost_negative;
+    float cost_positive;               // C of a positive and a negative row of a cluster, or of a label with kRareRows
+    float cost_negative;               // positive rows; a label with n of them gets C (kRareRows / n)^rare_power
+    float rare_power;
     std::uint64_t seed;
     int n_threads;
 };

@@ -47,12 +47,12 @@ TokenRules::TokenRules(Analyzer analyzer, int min_n, int max_n, bool lowercase, 
 }
 
 // Lower case takes at most 3 bytes for 2 (U+0130, U+023A), a byte that is no UTF-8 becomes U+FFFD with 3; spaces are
-// added only around words.
+// added only around words. The rest of the room makes the last tokens readable (see kReadable).
 char* Splitter::room_for(std::string_view text) {
-    const std::size_t wanted = text.size() * 3 + 16;
+    const std::size_t wanted = text.size() * 3 + 16 + kReadable;
     if (wanted > 0xffffffffu) throw std::length_error("a text is longer than 1.4 GB");
     if (buffer_size_ < wanted) {
-        buffer_ = std::make_unique_for_overwrite<char[]>(wanted);
+        buffer_ = std::make_unique<char[]>(wanted);
         buffer_size_ = wanted;
     }
     return buffer_.get();
@@ -62,42 +62,50 @@ void Splitter::find_words(std::string_view text) {
     char* const buffer = room_for(text);
     char* out = buffer;
     char* start = buffer;
-    int length = 0;
+    std::ptrdiff_t n_more = 0;  // bytes of the word beyond one a character
     const bool has_stop_words = rules_.stop_words.size() > 0;
     const auto close = [&] {
         const std::string_view word(start, static_cast<std::size_t>(out - start));
-        if (length >= rules_.min_length && !(has_stop_words && rules_.stop_words.find(word) != TokenTable::kNone)) {
+        if (out - start - n_more >= rules_.min_length && !(has_stop_words && rules_.stop_words.find(TokenKey::of(word)) != TokenTable::kNone)) {
             starts_.push_back(static_cast<std::uint32_t>(start - buffer));
             *out++ = ' ';
         } else {
             out = start;
         }
         start = out;
-        length = 0;
+        n_more = 0;
     };
+    const std::uint8_t* const word_byte = rules_.word_byte.data();
     const char* p = text.data();
     const char* const end = p + text.size();
     while (p < end) {
-        const std::uint8_t byte = rules_.word_byte[static_cast<unsigned char>(*p)];
-        if (byte == TokenRules::kWide) {
-            p = each_lowered(text, p, rules_.lowercase, [&](std::uint32_t code) {
-                if (classes()[code] & unicode::kIsWord) {
-                    out = unicode::encode(code, out);
-                    ++length;
-                } else if (length > 0) {
-                    close();
-                }
-            });
-        } else if (byte != 0) {
-            *out++ = static_cast<char>(byte);
-            ++length;
-            ++p;
-        } else {
-            if (length > 0) close();
-            ++p;
+        // Pointers of its own, so that the loop over plain letters keeps them in registers.
+        char* write = out;
+        const char* read = p;
+        std::uint8_t byte = 0;
+        while (read < end && static_cast<std::uint8_t>((byte = word_byte[static_cast<unsigned char>(*read)]) - 1) < TokenRules::kWide - 1) {
+            *write++ = static_cast<char>(byte);
+            ++read;
         }
+        out = write;
+        p = read;
+        if (p == end) break;
+        if (byte == 0) {
+            if (out != start) close();
+            ++p;
+            continue;
+        }
+        p = each_lowered(text, p, rules_.lowercase, [&](std::uint32_t code) {
+            if (classes()[code] & unicode::kIsWord) {
+                char* behind = unicode::encode(code, out);
+                n_more += behind - out - 1;
+                out = behind;
+            } else if (out != start) {
+                close();
+            }
+        });
     }
-    if (length > 0) close();
+    if (out != start) close();
     starts_.push_back(static_cast<std::uint32_t>(out - buffer));
 }
 

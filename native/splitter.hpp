@@ -31,7 +31,7 @@ class Splitter {
 public:
     explicit Splitter(const TokenRules& rules) : rules_(rules) {}
 
-    // emit(std::string_view) for every token, repeated ones repeatedly; the views live until the next call.
+    // emit(const TokenKey&) for every token, repeated ones repeatedly; the bytes live until the next call.
     template <class Emit>
     void split(std::string_view text, Emit&& emit) {
         starts_.clear();
@@ -64,7 +64,7 @@ private:
         const std::size_t longest = static_cast<std::size_t>(rules_.max_n);
         for (std::size_t n = static_cast<std::size_t>(rules_.min_n); n <= longest && n <= n_units; ++n) {
             for (std::size_t i = 0; i + n <= n_units; ++i) {
-                emit(std::string_view(buffer_.get() + starts_[i], starts_[i + n] - starts_[i] - gap));
+                emit(TokenKey::of({buffer_.get() + starts_[i], starts_[i + n] - starts_[i] - gap}));
             }
         }
     }
@@ -74,11 +74,11 @@ private:
     void emit_padded(Emit&& emit, std::size_t first, std::size_t last) {
         for (std::size_t n = static_cast<std::size_t>(rules_.min_n); n <= static_cast<std::size_t>(rules_.max_n); ++n) {
             if (last - first <= n) {
-                emit(std::string_view(buffer_.get() + starts_[first], starts_[last] - starts_[first]));
+                emit(TokenKey::of({buffer_.get() + starts_[first], starts_[last] - starts_[first]}));
                 return;
             }
             for (std::size_t i = first; i + n <= last; ++i) {
-                emit(std::string_view(buffer_.get() + starts_[i], starts_[i + n] - starts_[i]));
+                emit(TokenKey::of({buffer_.get() + starts_[i], starts_[i + n] - starts_[i]}));
             }
         }
     }

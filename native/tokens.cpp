@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <numeric>
 
 #include "parallel.hpp"
@@ -22,18 +23,22 @@ struct RowPlace {
 
 std::uint64_t packed(std::uint32_t id, std::uint32_t count) { return static_cast<std::uint64_t>(id) << 32 | count; }
 
-// Sorts by the high halves, byte by byte for longer rows: 2-3 passes beat a comparison sort from about 100 pairs on.
-void sort_by_id(std::vector<std::uint64_t>& row, std::vector<std::uint64_t>& spare, std::uint32_t max_id) {
+std::uint32_t id_of(std::uint64_t pair) { return static_cast<std::uint32_t>(pair >> 32); }
+std::uint32_t id_of(std::uint32_t id) { return id; }
+
+// Sorts by id, byte by byte for longer rows: 2-3 passes beat a comparison sort from about 100 items on.
+template <class Item>
+void sort_by_id(std::vector<Item>& row, std::vector<Item>& spare, std::uint32_t max_id) {
     if (row.size() < 100) {
         std::sort(row.begin(), row.end());
         return;
     }
     spare.resize(row.size());
-    for (int shift = 32; shift < 64 && max_id > 0; shift += 8, max_id >>= 8) {
+    for (int shift = 0; shift < 32 && max_id >> shift > 0; shift += 8) {
         std::array<std::uint32_t, 257> place{};
-        for (const std::uint64_t key : row) ++place[(key >> shift & 0xff) + 1];
+        for (const Item item : row) ++place[(id_of(item) >> shift & 0xff) + 1];
         std::partial_sum(place.begin(), place.end(), place.begin());
-        for (const std::uint64_t key : row) spare[place[key >> shift & 0xff]++] = key;
+        for (const Item item : row) spare[place[id_of(item) >> shift & 0xff]++] = item;
         row.swap(spare);
     }
 }
@@ -41,12 +46,13 @@ void sort_by_id(std::vector<std::uint64_t>& row, std::vector<std::uint64_t>& spa
 // One thread's share of the texts.
 struct Share {
     explicit Share(const TokenRules& rules) : splitter(rules) {}
+    Share(Share&&) = delete;  // the pipeline points to the table
 
     // Counts a text; each token remembers its place in the current row, so a row needs no table of its own.
     void count(std::string_view text) {
         const std::size_t start = pairs.size();
-        splitter.split(text, [&](std::string_view word) {
-            const std::uint32_t id = table.find_or_add(word);
+        const auto add = [&](const TokenKey& key) {
+            const std::uint32_t id = table.find_or_add(key);
             Token& token = table[id];
             const std::size_t place = start + token.place;
             if (token.place != TokenTable::kNone && place < pairs.size() && pairs[place].id == id) {
@@ -56,35 +62,35 @@ struct Share {
                 ++token.n_rows;
                 pairs.push_back({id, 1});
             }
-        });
+        };
+        splitter.split(text, [&](const TokenKey& key) { pipeline.push(key, add); });
+        pipeline.flush(add);
     }
 
     Splitter splitter;
     TokenTable table;
+    Pipeline pipeline{table};
     std::vector<Pair> pairs;
 };
 
 struct Merged {
-    const char* bytes;
-    std::uint32_t length;
-    std::uint64_t start;  // the first 8 bytes, most significant first: decides most comparisons
+    Token token;
+    std::uint64_t start;  // decides most comparisons
     std::int64_t n_rows;
     std::int64_t total;
     std::int32_t column;
 
-    std::string_view text() const { return {bytes, length}; }
+    bool operator<(const Merged& other) const {
+        if (start != other.start) return start < other.start;
+        std::array<char, 16> room, other_room;
+        return token.text(room) < other.token.text(other_room);
+    }
 };
-
-std::uint64_t first_bytes(std::string_view text) {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < 8; ++i) value = value << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0u);
-    return value;
-}
 
 // The tokens of all shares, each once, and for every share its number -> place in the result.
 class Union {
 public:
-    Union(std::vector<Share>& shares, int n_threads) : places_(shares.size()) {
+    Union(std::deque<Share>& shares, int n_threads) : places_(shares.size()) {
         if (shares.size() == 1) {
             TokenTable& table = shares[0].table;
             places_[0].resize(table.size());
@@ -127,14 +133,20 @@ public:
         }
     }
 
-    Merged& of(std::uint32_t share, std::uint32_t id) { return tokens[places_[share][id]]; }
-    const Merged& of(std::uint32_t share, std::uint32_t id) const { return tokens[places_[share][id]]; }
+    Merged& of(std::size_t share, std::uint32_t id) { return tokens[places_[share][id]]; }
+
+    // For each number of a share its column or -1: a small array of its own, as it is read once for every pair.
+    std::vector<std::int32_t> columns_of(std::size_t share) const {
+        std::vector<std::int32_t> columns(places_[share].size());
+        for (std::size_t id = 0; id < columns.size(); ++id) columns[id] = tokens[places_[share][id]].column;
+        return columns;
+    }
 
     std::vector<Merged> tokens;
 
 private:
     static void add(std::vector<Merged>& to, const Token& token) {
-        to.push_back({token.bytes, token.length, first_bytes(token.text()), token.n_rows, 0, -1});
+        to.push_back({token, token.start(), token.n_rows, 0, -1});
     }
     std::vector<std::vector<std::uint32_t>> places_;
 };
@@ -146,9 +158,7 @@ std::vector<const Merged*> choose(std::vector<Merged>& tokens, const TokenLimits
         const auto n_rows = static_cast<double>(token.n_rows);
         if (n_rows >= limits.min_rows && n_rows <= limits.max_rows) chosen.push_back(&token);
     }
-    const auto before = [](const Merged* a, const Merged* b) {
-        return a->start != b->start ? a->start < b->start : a->text() < b->text();
-    };
+    const auto before = [](const Merged* a, const Merged* b) { return *a < *b; };
     if (limits.max_tokens > 0 && static_cast<std::int64_t>(chosen.size()) > limits.max_tokens) {
         const auto last = chosen.begin() + limits.max_tokens;
         std::nth_element(chosen.begin(), last, chosen.end(), [&](const Merged* a, const Merged* b) {
@@ -164,14 +174,16 @@ std::vector<const Merged*> choose(std::vector<Merged>& tokens, const TokenLimits
 CountedTokens listed(const std::vector<const Merged*>& chosen) {
     CountedTokens out;
     std::size_t n_bytes = 0;
-    for (const Merged* token : chosen) n_bytes += token->length;
+    for (const Merged* found : chosen) n_bytes += found->token.length;
     out.bytes.reserve(n_bytes);
     out.offsets.push_back(0);
-    for (const Merged* token : chosen) {
-        out.bytes.insert(out.bytes.end(), token->bytes, token->bytes + token->length);
+    std::array<char, 16> room;
+    for (const Merged* found : chosen) {
+        const std::string_view text = found->token.text(room);
+        out.bytes.insert(out.bytes.end(), text.begin(), text.end());
         out.offsets.push_back(static_cast<std::int64_t>(out.bytes.size()));
-        out.n_rows.push_back(token->n_rows);
-        out.totals.push_back(token->total);
+        out.n_rows.push_back(found->n_rows);
+        out.totals.push_back(found->total);
     }
     return out;
 }
@@ -197,16 +209,17 @@ int threads_for(std::int64_t n_texts, int n_threads) {
     return static_cast<int>(std::clamp<std::int64_t>(useful, 1, n_threads));
 }
 
-// Rows whose columns are known while the text is read: column(token) gives one, or -1 to leave the token out.
-template <class Column>
-CountRows fixed_columns(const Texts& texts, const TokenRules& rules, std::uint32_t max_id, int n_threads, Column&& column) {
+// Rows whose columns are known while the text is read: read(splitter, text, found) appends the column of every token.
+template <class Read>
+CountRows fixed_columns(const Texts& texts, const TokenRules& rules, std::uint32_t max_id, int n_threads, Read&& read) {
     const auto n_texts = static_cast<std::int64_t>(texts.size());
     n_threads = threads_for(n_texts, n_threads);
     struct Local {
         Splitter splitter;
-        std::vector<std::uint64_t> keys, spare, rows;
+        std::vector<std::uint32_t> found, spare;
+        std::vector<Pair> pairs;
     };
-    std::vector<Local> locals;
+    std::deque<Local> locals;
     for (int t = 0; t < n_threads; ++t) locals.push_back({Splitter(rules), {}, {}, {}});
     std::vector<RowPlace> places(texts.size());
     CountRows out;
@@ -214,31 +227,28 @@ CountRows fixed_columns(const Texts& texts, const TokenRules& rules, std::uint32
     parallel_for(n_texts, n_threads, kChunk, [&](std::int64_t i, int thread) {
         const auto row = static_cast<std::size_t>(i);
         Local& local = locals[static_cast<std::size_t>(thread)];
-        local.keys.clear();
-        local.splitter.split(texts[row], [&](std::string_view token) {
-            const std::int64_t id = column(token);
-            if (id >= 0) local.keys.push_back(packed(static_cast<std::uint32_t>(id), 1));
-        });
-        sort_by_id(local.keys, local.spare, max_id);
-        const std::size_t start = local.rows.size();
-        for (const std::uint64_t key : local.keys) {
-            if (local.rows.size() > start && local.rows.back() >> 32 == key >> 32) {
-                ++local.rows.back();
+        local.found.clear();
+        read(local.splitter, texts[row], local.found);
+        sort_by_id(local.found, local.spare, max_id);
+        const std::size_t start = local.pairs.size();
+        for (const std::uint32_t id : local.found) {
+            if (local.pairs.size() > start && local.pairs.back().id == id) {
+                ++local.pairs.back().count;
             } else {
-                local.rows.push_back(key);
+                local.pairs.push_back({id, 1});
             }
         }
-        places[row] = {static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(local.rows.size() - start), start};
+        places[row] = {static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(local.pairs.size() - start), start};
         out.pointers[row + 1] = places[row].size;
     });
     set_room(out);
     parallel_for(n_texts, n_threads, kChunk, [&](std::int64_t i, int) {
         const RowPlace& place = places[static_cast<std::size_t>(i)];
-        const std::uint64_t* from = locals[place.thread].rows.data() + place.start;
+        const Pair* from = locals[place.thread].pairs.data() + place.start;
         auto at = static_cast<std::size_t>(out.pointers[static_cast<std::size_t>(i)]);
         for (std::uint32_t j = 0; j < place.size; ++j, ++at) {
-            out.columns[at] = static_cast<std::int32_t>(from[j] >> 32);
-            out.counts[at] = static_cast<std::int32_t>(from[j] & 0xffffffffu);
+            out.columns[at] = static_cast<std::int32_t>(from[j].id);
+            out.counts[at] = static_cast<std::int32_t>(from[j].count);
         }
     });
     return out;
@@ -249,8 +259,7 @@ CountRows fixed_columns(const Texts& texts, const TokenRules& rules, std::uint32
 CountedTokens count_tokens(const Texts& texts, const TokenRules& rules, const TokenLimits& limits, int n_threads, CountRows* rows) {
     const auto n_texts = static_cast<std::int64_t>(texts.size());
     n_threads = threads_for(n_texts, n_threads);
-    std::vector<Share> shares;
-    shares.reserve(static_cast<std::size_t>(n_threads));
+    std::deque<Share> shares;
     for (int t = 0; t < n_threads; ++t) shares.emplace_back(rules);
     std::vector<RowPlace> places(texts.size());
     parallel_for(n_texts, n_threads, kChunk, [&](std::int64_t i, int thread) {
@@ -261,13 +270,17 @@ CountedTokens count_tokens(const Texts& texts, const TokenRules& rules, const To
     });
 
     Union all(shares, n_threads);
-    for (std::uint32_t s = 0; s < shares.size(); ++s) {
-        for (const Pair& pair : shares[s].pairs) all.of(s, pair.id).total += pair.count;
+    if (limits.want_totals || limits.max_tokens > 0) {
+        for (std::size_t s = 0; s < shares.size(); ++s) {
+            for (const Pair& pair : shares[s].pairs) all.of(s, pair.id).total += pair.count;
+        }
     }
     CountedTokens out = listed(choose(all.tokens, limits));
     out.n_seen = static_cast<std::int64_t>(all.tokens.size());
     if (!rows) return out;
 
+    std::vector<std::vector<std::int32_t>> columns;
+    for (std::size_t s = 0; s < shares.size(); ++s) columns.push_back(all.columns_of(s));
     const auto pairs_of = [&](std::int64_t i) {
         const RowPlace& place = places[static_cast<std::size_t>(i)];
         return shares[place.thread].pairs.data() + place.start;
@@ -276,9 +289,10 @@ CountedTokens count_tokens(const Texts& texts, const TokenRules& rules, const To
     parallel_for(n_texts, n_threads, kChunk, [&](std::int64_t i, int) {
         const RowPlace& place = places[static_cast<std::size_t>(i)];
         const Pair* pairs = pairs_of(i);
-        for (std::uint32_t j = 0; j < place.size; ++j) {
-            rows->pointers[static_cast<std::size_t>(i) + 1] += all.of(place.thread, pairs[j].id).column >= 0;
-        }
+        const std::int32_t* column = columns[place.thread].data();
+        std::int64_t kept = 0;
+        for (std::uint32_t j = 0; j < place.size; ++j) kept += column[pairs[j].id] >= 0;
+        rows->pointers[static_cast<std::size_t>(i) + 1] = kept;
     });
     set_room(*rows);
     std::vector<std::vector<std::uint64_t>> keys(static_cast<std::size_t>(n_threads)), spares(keys.size());
@@ -289,7 +303,7 @@ CountedTokens count_tokens(const Texts& texts, const TokenRules& rules, const To
         auto& row = keys[static_cast<std::size_t>(thread)];
         row.clear();
         for (std::uint32_t j = 0; j < place.size; ++j) {
-            const std::int32_t column = all.of(place.thread, pairs[j].id).column;
+            const std::int32_t column = columns[place.thread][pairs[j].id];
             if (column >= 0) row.push_back(packed(static_cast<std::uint32_t>(column), pairs[j].count));
         }
         sort_by_id(row, spares[static_cast<std::size_t>(thread)], max_id);
@@ -299,15 +313,22 @@ CountedTokens count_tokens(const Texts& texts, const TokenRules& rules, const To
 }
 
 CountRows look_up_tokens(const Texts& texts, const TokenRules& rules, const TokenTable& vocabulary, int n_threads) {
-    return fixed_columns(texts, rules, vocabulary.size(), n_threads, [&](std::string_view token) {
-        const std::uint32_t id = vocabulary.find(token);
-        return id == TokenTable::kNone ? std::int64_t{-1} : static_cast<std::int64_t>(id);
+    using Found = std::vector<std::uint32_t>;
+    return fixed_columns(texts, rules, vocabulary.size(), n_threads, [&](Splitter& splitter, std::string_view text, Found& found) {
+        Pipeline pipeline(vocabulary);
+        const auto look_up = [&](const TokenKey& key) {
+            const std::uint32_t id = vocabulary.find(key);
+            if (id != TokenTable::kNone) found.push_back(id);
+        };
+        splitter.split(text, [&](const TokenKey& key) { pipeline.push(key, look_up); });
+        pipeline.flush(look_up);
     });
 }
 
 CountRows hash_tokens(const Texts& texts, const TokenRules& rules, std::uint32_t n_buckets, int n_threads) {
-    return fixed_columns(texts, rules, n_buckets, n_threads, [&](std::string_view token) {
-        return static_cast<std::int64_t>(token_hash(token) % n_buckets);
+    using Found = std::vector<std::uint32_t>;
+    return fixed_columns(texts, rules, n_buckets, n_threads, [&](Splitter& splitter, std::string_view text, Found& found) {
+        splitter.split(text, [&](const TokenKey& key) { found.push_back(static_cast<std::uint32_t>(key.hash % n_buckets)); });
     });
 }
 

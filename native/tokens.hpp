@@ -32,6 +32,7 @@ struct CountedTokens {
 struct TokenLimits {
     double min_rows, max_rows;
     std::int64_t max_tokens;
+    bool want_totals;  // fill CountedTokens::totals, which is zeros otherwise
 };
 
 // Finds the tokens of the texts and counts them; rows may be null when only the tokens are wanted.

@@ -11,9 +11,11 @@ namespace {
 
 float log_score(Link link, float margin) {
     if (link == Link::log_sigmoid) return margin >= 0 ? -std::log1p(std::exp(-2 * margin)) : 2 * margin - std::log1p(std::exp(2 * margin));
-    const float lack = std::max(0.0f, 1.0f - margin);
+    const float lack = std::max(1.0f - margin, 0.0f);  // in this order a margin that is no number gives none, not 0
     return link == Link::hinge2 ? -lack * lack : -lack * lack * lack;
 }
+
+float path_score(Link link, float above, float margin) { return std::max(kLowestScore, above + log_score(link, margin)); }
 
 // Larger score first; equal scores to the smaller node, so that the order never depends on the heap's history.
 bool later(const Frontier& a, const Frontier& b) { return a.score < b.score || (a.score == b.score && a.node > b.node); }
@@ -30,14 +32,13 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
         kernels().score_block(blocks, b, query, margins);
         const std::int32_t n = static_cast<std::int32_t>(blocks.child_start[b + 1] - blocks.child_start[b]);
         for (std::int32_t c = 0; c < n; ++c, ++child) {
-            // A child cannot be better than its parent: skip the link's arithmetic where it cannot matter.
             if (leaf) {
                 if (options.allowed && !options.allowed[child]) continue;
-                const float score = from.score + log_score(options.link, margins[c]);
+                const float score = path_score(options.link, from.score, margins[c]);
                 if (!found.full() || score >= found.worst()) found.offer(score, tree.label_order[child]);
             } else {
                 if (options.open && !options.open[child]) continue;
-                const float score = from.score + log_score(options.link, margins[c]);
+                const float score = path_score(options.link, from.score, margins[c]);
                 if (!found.full() || score > found.worst()) visit(score, child);
             }
         }
@@ -102,14 +103,54 @@ std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, con
     return found.size();
 }
 
-void search_tree_rows(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, std::int64_t n_rows,
-                      const std::int64_t* indptr, const std::int32_t* indices, const float* data, std::int32_t k, int n_threads,
-                      std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
+std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
+                           std::int32_t k_each, ForestMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
+    *n_blocks = 0;
+    memory.merged.clear();
+    memory.labels.resize(static_cast<std::size_t>(k_each));
+    memory.scores.resize(static_cast<std::size_t>(k_each));
+    SearchOptions own = options;
+    for (std::int32_t t = 0; t < n_trees; ++t) {
+        std::int32_t used = 0;
+        const std::int32_t n = search_tree(*trees[t].blocks, *trees[t].tree, own, query, k_each, memory.search,
+                                           memory.labels.data(), memory.scores.data(), &used);
+        *n_blocks += used;
+        if (options.allowed) {
+            own.allowed += trees[t].tree->n_labels;
+            own.open += trees[t].tree->n_nodes;
+        }
+        for (std::int32_t j = 0; j < n; ++j) memory.merged.push_back({std::exp(memory.scores[j]), memory.labels[j]});
+    }
+    std::vector<Scored>& all = memory.merged;
+    if (n_trees > 1) {  // add up what the trees say of the same label
+        std::stable_sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.label < b.label; });
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < all.size();) {
+            Scored sum = all[i];
+            for (++i; i < all.size() && all[i].label == sum.label; ++i) sum.score += all[i].score;
+            sum.score /= static_cast<float>(n_trees);
+            all[kept++] = sum;
+        }
+        all.resize(kept);
+        std::sort(all.begin(), all.end(), better);
+    }
+    const std::int32_t n = std::min(k, static_cast<std::int32_t>(all.size()));
+    for (std::int32_t j = 0; j < n; ++j) {
+        labels[j] = all[static_cast<std::size_t>(j)].label;
+        scores[j] = all[static_cast<std::size_t>(j)].score;
+    }
+    return n;
+}
+
+void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, std::int64_t n_rows,
+                        const std::int64_t* indptr, const std::int32_t* indices, const float* data, std::int32_t k, std::int32_t k_each,
+                        int n_threads, std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
     if (n_threads < 1) n_threads = max_threads();
-    std::vector<SearchMemory> memory(static_cast<std::size_t>(n_threads));
+    std::vector<ForestMemory> memory(static_cast<std::size_t>(n_threads));
     parallel_for(n_rows, n_threads, 16, [&](std::int64_t r, int thread) {
         const Query query{static_cast<std::int32_t>(indptr[r + 1] - indptr[r]), indices + indptr[r], data + indptr[r]};
-        search_tree(blocks, tree, options, query, k, memory[static_cast<std::size_t>(thread)], labels + r * k, scores + r * k, n_blocks + r);
+        search_forest(trees, n_trees, options, query, k, k_each, memory[static_cast<std::size_t>(thread)], labels + r * k, scores + r * k,
+                      n_blocks + r);
     });
 }
 

@@ -12,7 +12,7 @@
 namespace lw {
 
 struct SearchTree {
-    std::int64_t n_nodes;
+    std::int64_t n_nodes, n_labels;
     const std::int32_t* first_child;   // -1 in leaves
     const std::int32_t* n_children;    // 0 in leaves
     const std::int32_t* first_label;   // place of a leaf's first label in label_order
@@ -21,6 +21,9 @@ struct SearchTree {
     const std::int64_t* first_block;   // n_nodes + 1: a node with more than 256 children has several blocks
 };
 
+// Path scores are cut off here: exp of less is 0 in a float, and equal scores must mean equal results.
+inline constexpr float kLowestScore = -80.0f;
+
 // How a classifier's margin becomes a log score.
 enum class Link : int { hinge2 = 0, hinge3 = 1, log_sigmoid = 2 };
 
@@ -28,8 +31,8 @@ struct SearchOptions {
     Link link;
     std::int32_t beam;              // 0: best-first; otherwise nodes kept per level
     std::int64_t max_blocks;        // stop after this many blocks; 0: no limit
-    const std::uint8_t* allowed;    // per place in label_order, or null: all
-    const std::uint8_t* open;       // per node: has an allowed label below; null: all
+    const std::uint8_t* allowed;    // per place in label_order (tree after tree in a forest), or null: all
+    const std::uint8_t* open;       // per node (tree after tree): has an allowed label below; null: all
 };
 
 struct Frontier {
@@ -47,9 +50,28 @@ struct SearchMemory {
 std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
                          std::int32_t k, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
 
-// All rows, in parallel; places beyond the found labels keep what they held.
-void search_tree_rows(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, std::int64_t n_rows,
-                      const std::int64_t* indptr, const std::int32_t* indices, const float* data, std::int32_t k, int n_threads,
-                      std::int32_t* labels, float* scores, std::int32_t* n_blocks);
+// One tree of a forest.
+struct ForestTree {
+    const WeightBlocks* blocks;
+    const SearchTree* tree;
+};
+
+// Memory of one thread for a whole forest.
+struct ForestMemory {
+    SearchMemory search;
+    std::vector<std::int32_t> labels;
+    std::vector<float> scores;
+    std::vector<Scored> merged;
+};
+
+// The k best labels by the mean over the trees of exp(log score), a tree that did not name a label counting 0; writes
+// these means, padded places stay as they were. Each tree is asked for k_each labels.
+std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
+                           std::int32_t k_each, ForestMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
+
+// All rows, in parallel.
+void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, std::int64_t n_rows,
+                        const std::int64_t* indptr, const std::int32_t* indices, const float* data, std::int32_t k, std::int32_t k_each,
+                        int n_threads, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
 
 }  // namespace lw

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <vector>
 
+#include "node_rows.hpp"
 #include "parallel.hpp"
 #include "rng.hpp"
 
@@ -16,9 +18,16 @@ namespace {
 constexpr std::int64_t kLargeNode = 8192;
 constexpr std::int64_t kPiecesOfSum = 8;
 constexpr std::int64_t kRowsPerTask = 512;
+constexpr std::uint32_t kSampleStep = 8;
+constexpr std::int64_t kLabelsForThreads = 2048;  // a level with fewer is done before the threads are awake
 constexpr double kHalf = 0.5 - 1e-12;      // cumulative weights are sums of up to millions of doubles
 constexpr double kUndecided = 1e-6;        // |alpha| of the middle label below which rounding follows its ratio
 constexpr double kVanishing = 1e-10;       // a side whose sum is this small beside the total has only zero vectors
+
+// The pieces' sums cost 2 * kPiecesOfSum * n_columns an iteration: worth it only beside many more non-zeros.
+inline bool is_large(std::int64_t n_labels, std::int64_t nnz, std::int32_t n_columns) {
+    return n_labels >= kLargeNode && nnz > 2 * kPiecesOfSum * n_columns;
+}
 
 struct Candidate {
     double ratio;
@@ -70,32 +79,37 @@ Middle find_middle(std::vector<Candidate>& candidates) {
 }
 
 // The state of one split. Reused from node to node, so that memory is asked for once a thread.
-class Splitter {
+class TwoMeans {
 public:
-    Splitter(const SparseRows& vectors, const double* frequencies, const double* cover, const SplitOptions& options)
+    TwoMeans(const SparseRows& vectors, const double* frequencies, const double* cover, const SplitOptions& options)
         : v_(vectors), frequencies_(frequencies), cover_(cover), options_(options) {}
 
     // n_threads > 1 only for large nodes; `large` decides the order of sums and must not depend on n_threads.
     std::int64_t split(std::int32_t* labels, std::int64_t m, std::int64_t want_left, std::uint64_t key, bool large,
                        int n_threads, double* objective) {
-        labels_ = labels;
-        m_ = m;
-        n_threads_ = n_threads;
-        pieces_ = large ? kPiecesOfSum : 1;
-        make_weights();
-        if (large) {
-            view_rows();
-        } else {
-            copy_rows();
-        }
-        start_sums();
-        start_centres(key);
+        prepare(labels, m, large, n_threads);
+        start_centres(want_left, key);
         alternate(want_left);
         *objective = best_objective_;
         return reorder();
     }
 
 private:
+    void prepare(std::int32_t* labels, std::int64_t m, bool large, int n_threads) {
+        labels_ = labels;
+        m_ = m;
+        n_threads_ = n_threads;
+        pieces_ = large ? kPiecesOfSum : 1;
+        make_weights();
+        if (large) {
+            rows_.view(v_, labels, m);
+        } else {
+            rows_.copy(v_, labels, m);
+        }
+        n_local_ = rows_.n_features();
+        start_sums();
+    }
+
     const SparseRows& v_;
     const double* frequencies_;
     const double* cover_;
@@ -106,15 +120,8 @@ private:
     std::int64_t pieces_ = 1;
     int n_threads_ = 1;
 
-    // The node's rows: the matrix itself (large nodes), or a copy with features renumbered 0..n_local-1, which keeps
-    // the centres of small nodes in the first-level cache.
-    std::vector<std::int64_t> row_begin_, row_end_;
-    const std::int32_t* columns_ = nullptr;
-    const float* values_ = nullptr;
-    std::int32_t n_local_ = 0;
-    std::vector<std::int32_t> local_columns_, local_of_, global_of_;
-    std::vector<float> local_values_;
-
+    NodeRows rows_;
+    std::int32_t n_local_ = 0;  // features of rows_
     std::vector<double> weight_;               // w_l, sums to 1
     std::vector<double> share_, best_, next_;  // (1 + alpha_l) / 2: how much of the label is in the first child
     std::vector<float> score_;                 // v_l . (mu+ - mu-)
@@ -124,6 +131,7 @@ private:
     std::vector<Candidate> candidates_;
     std::vector<std::uint64_t> keys_;
     std::vector<std::int32_t> reordered_;
+    std::unique_ptr<TwoMeans> sampler_;
     double best_objective_ = 0;
     std::int64_t middle_ = -1, best_middle_ = -1;          // the label that may be fractional
     double middle_rounded_ = 0, best_middle_rounded_ = 0;  // its share after rounding
@@ -156,61 +164,13 @@ private:
         for (std::int64_t i = 0; i < m_; ++i) weight_[i] = sum > 0 ? weight_[i] / sum : 1.0 / static_cast<double>(m_);
     }
 
-    void view_rows() {
-        row_begin_.resize(m_);
-        row_end_.resize(m_);
-        for (std::int64_t i = 0; i < m_; ++i) {
-            row_begin_[i] = v_.starts[labels_[i]];
-            row_end_[i] = v_.starts[labels_[i] + 1];
-        }
-        columns_ = v_.columns;
-        values_ = v_.values;
-        n_local_ = v_.n_columns;
-    }
-
-    void copy_rows() {
-        row_begin_.resize(m_);
-        row_end_.resize(m_);
-        std::int64_t nnz = 0;
-        for (std::int64_t i = 0; i < m_; ++i) nnz += v_.starts[labels_[i] + 1] - v_.starts[labels_[i]];
-        if (static_cast<std::int64_t>(local_columns_.size()) < nnz) {
-            local_columns_.resize(nnz);
-            local_values_.resize(nnz);
-        }
-        if (local_of_.empty()) local_of_.assign(v_.n_columns, -1);
-        global_of_.clear();
-        std::int64_t at = 0;
-        for (std::int64_t i = 0; i < m_; ++i) {
-            const std::int64_t begin = v_.starts[labels_[i]], end = v_.starts[labels_[i] + 1];
-            row_begin_[i] = at;
-            for (std::int64_t p = begin; p < end; ++p, ++at) {
-                std::int32_t& local = local_of_[v_.columns[p]];
-                if (local < 0) {
-                    local = static_cast<std::int32_t>(global_of_.size());
-                    global_of_.push_back(v_.columns[p]);
-                }
-                local_columns_[at] = local;
-                local_values_[at] = v_.values[p];
-            }
-            row_end_[i] = at;
-        }
-        for (const std::int32_t column : global_of_) local_of_[column] = -1;
-        columns_ = local_columns_.data();
-        values_ = local_values_.data();
-        n_local_ = static_cast<std::int32_t>(global_of_.size());
-    }
-
-    void add_row(std::int64_t i, double factor, double* sum) const {
-        for (std::int64_t p = row_begin_[i]; p < row_end_[i]; ++p) sum[columns_[p]] += factor * values_[p];
-    }
-
     // sum += factor(i) * row i over all rows with a factor: piece by piece for large nodes.
     template <class Factor>
     void add_rows(std::vector<double>& sum, const Factor& factor) {
         if (pieces_ == 1) {
             for (std::int64_t i = 0; i < m_; ++i) {
                 const double f = factor(i);
-                if (f != 0) add_row(i, f, sum.data());
+                if (f != 0) rows_.add(i, f, sum.data());
             }
             return;
         }
@@ -222,7 +182,7 @@ private:
             const std::int64_t end = std::min(m_, (piece + 1) * per_piece);
             for (std::int64_t i = piece * per_piece; i < end; ++i) {
                 const double f = factor(i);
-                if (f != 0) add_row(i, f, own);
+                if (f != 0) rows_.add(i, f, own);
             }
         });
         for (std::int64_t piece = 0; piece < pieces_; ++piece) {
@@ -240,18 +200,45 @@ private:
         if (options_.similarity > 0) add_rows(total_, [&](std::int64_t i) { return weight_[i]; });
     }
 
-    // Two distinct random members are the first centres.
-    void start_centres(std::uint64_t key) {
+    // Two distinct random members are the first centres; large nodes go on to the centres of a sample of their labels,
+    // which leaves two or three iterations over all labels instead of eight or more.
+    void start_centres(std::int64_t want_left, std::uint64_t key) {
         Rng rng(options_.seed, key);
         const auto a = rng.below(static_cast<std::uint32_t>(m_));
         auto b = rng.below(static_cast<std::uint32_t>(m_ - 1));
         if (b >= a) ++b;
         mu_plus_.assign(n_local_, 0.0f);
         mu_minus_.assign(n_local_, 0.0f);
-        for (std::int64_t p = row_begin_[a]; p < row_end_[a]; ++p) mu_plus_[columns_[p]] = values_[p];
-        for (std::int64_t p = row_begin_[b]; p < row_end_[b]; ++p) mu_minus_[columns_[p]] = values_[p];
+        if (pieces_ > 1) {
+            centres_of_sample(want_left, key, rng.below(kSampleStep));
+        } else {
+            for (std::int64_t p = 0; p < rows_.size(a); ++p) mu_plus_[rows_.columns(a)[p]] = rows_.values(a)[p];
+            for (std::int64_t p = 0; p < rows_.size(b); ++p) mu_minus_[rows_.columns(b)[p]] = rows_.values(b)[p];
+        }
         difference_.resize(n_local_);
         for (std::int32_t j = 0; j < n_local_; ++j) difference_[j] = mu_plus_[j] - mu_minus_[j];
+    }
+
+    void centres_of_sample(std::int64_t want_left, std::uint64_t key, std::uint32_t offset) {
+        std::vector<std::int32_t> sample;
+        std::int64_t nnz = 0;
+        for (std::int64_t i = offset; i < m_; i += kSampleStep) {
+            sample.push_back(labels_[i]);
+            nnz += rows_.size(i);
+        }
+        if (!sampler_) sampler_ = std::make_unique<TwoMeans>(v_, frequencies_, cover_, options_);
+        TwoMeans& of = *sampler_;
+        const auto size = static_cast<std::int64_t>(sample.size());
+        const bool large = is_large(size, nnz, v_.n_columns);
+        if (want_left > 0) want_left = std::clamp<std::int64_t>(want_left / kSampleStep, 1, size - 1);
+        of.prepare(sample.data(), size, large, n_threads_);
+        of.start_centres(want_left, key);
+        of.alternate(want_left);
+        for (std::int32_t j = 0; j < of.n_local_; ++j) {
+            const std::int32_t column = of.rows_.column_of(j);
+            mu_plus_[column] = of.mu_plus_[j];
+            mu_minus_[column] = of.mu_minus_[j];
+        }
     }
 
     void alternate(std::int64_t want_left) {
@@ -280,19 +267,7 @@ private:
     }
 
     void make_scores() {
-        const float* difference = difference_.data();
-        const auto score_row = [&](std::int64_t i) {
-            const std::int32_t* column = columns_ + row_begin_[i];
-            const float* value = values_ + row_begin_[i];
-            const std::int64_t n = row_end_[i] - row_begin_[i];
-            float sum[4] = {0, 0, 0, 0};  // four chains hide the latency of the gathers
-            std::int64_t p = 0;
-            for (; p + 4 <= n; p += 4) {
-                for (int k = 0; k < 4; ++k) sum[k] += value[p + k] * difference[column[p + k]];
-            }
-            for (; p < n; ++p) sum[0] += value[p] * difference[column[p]];
-            score_[i] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        };
+        const auto score_row = [&](std::int64_t i) { score_[i] = rows_.dot(i, difference_.data()); };
         if (pieces_ == 1) {
             for (std::int64_t i = 0; i < m_; ++i) score_row(i);
             return;
@@ -390,20 +365,23 @@ private:
 void split_nodes(const SparseRows& vectors, const double* frequencies, const double* cover_frequencies,
                  const SplitNodes& nodes, const SplitOptions& options, std::int32_t* order, std::int64_t* n_left,
                  double* objective) {
-    const int n_threads = options.n_threads < 1 ? max_threads() : options.n_threads;
+    int n_threads = options.n_threads < 1 ? max_threads() : options.n_threads;
     std::vector<std::int64_t> large, small;
+    std::int64_t n_labels = 0;
     for (std::int64_t node = 0; node < nodes.n_nodes; ++node) {
         std::int64_t nnz = 0;
+        n_labels += nodes.size[node];
         const std::int32_t* labels = order + nodes.first[node];
         if (nodes.size[node] >= kLargeNode) {
             for (std::int64_t i = 0; i < nodes.size[node]; ++i) {
                 nnz += vectors.starts[labels[i] + 1] - vectors.starts[labels[i]];
             }
         }
-        // The pieces' sums cost 2 * kPiecesOfSum * n_columns an iteration: worth it only beside many more non-zeros.
-        (nnz > 2 * kPiecesOfSum * vectors.n_columns ? large : small).push_back(node);
+        (is_large(nodes.size[node], nnz, vectors.n_columns) ? large : small).push_back(node);
     }
-    std::vector<Splitter> splitters(n_threads, Splitter(vectors, frequencies, cover_frequencies, options));
+    if (n_labels < kLabelsForThreads) n_threads = 1;
+    std::vector<TwoMeans> splitters;
+    for (int thread = 0; thread < n_threads; ++thread) splitters.emplace_back(vectors, frequencies, cover_frequencies, options);
     const auto split = [&](std::int64_t node, bool is_large, int thread, int threads) {
         n_left[node] = splitters[thread].split(order + nodes.first[node], nodes.size[node], nodes.want_left[node],
                                                static_cast<std::uint64_t>(nodes.key[node]), is_large, threads,

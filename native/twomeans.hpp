@@ -3,16 +3,9 @@
 #pragma once
 #include <cstdint>
 
-namespace lw {
+#include "sparse_rows.hpp"
 
-// Rows of a CSR matrix; float32 values, columns in any order but unique within a row.
-struct SparseRows {
-    const std::int64_t* starts;  // n_rows + 1
-    const std::int32_t* columns;
-    const float* values;
-    std::int64_t n_rows;
-    std::int32_t n_columns;
-};
+namespace lw {
 
 struct SplitOptions {
     bool weighted = false;    // false: halves by count; true: halves by weight

@@ -17,6 +17,7 @@ _HOMES = {
     "Dataset": "data.dataset",
     "Explanation": "models.explanation",
     "LabelwoodError": "errors",
+    "LinearTree": "models.linear_tree",
     "Model": "models.base",
     "ModelFileError": "errors",
     "NotFittedError": "errors",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from labelwood.metrics.evaluate import evaluate
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
+    from labelwood.models.linear_tree import LinearTree
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger

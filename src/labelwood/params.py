@@ -38,7 +38,7 @@ class Range:
             noun = "a whole number" if self.kind is int else "a number"
             if math.isinf(self.low) and math.isinf(self.high):
                 text = noun
-            elif math.isinf(self.high):
+            elif self.high >= 2**62:  # infinite, or as large as an integer can be stored
                 text = f"{noun} {'above' if self.low_open else 'from'} {self.low:g}"
                 text += "" if self.low_open else " up"
             else:

@@ -359,7 +359,7 @@ def test_arrays_too_many_and_too_few(folder):
     refused(folder)
     table = json.loads((folder / MANIFEST).read_text())["arrays"]
     edit_header(folder, lambda h: h["__metadata__"].update(labelwood=arrays_digest(table)))
-    refused(folder, "but the manifest lists 'more', 'shares'")
+    refused(folder, "but the manifest lists 'labels.counts', 'more', 'shares'")
     (folder / MANIFEST).write_text(text)
     edit_manifest(folder, lambda m: m.update(arrays={}))
     refused(folder, "missing")
@@ -477,7 +477,7 @@ MODEL_EDITS = {
     "shape more": (lambda m: m["shape"].update(n_trees=1), "shape must hold"),
     "labels negative": (lambda m: m["shape"].update(n_labels=-1), "n_labels must be"),
     "labels huge": (lambda m: m["shape"].update(n_labels=2**40), "n_labels must be"),
-    "labels many": (lambda m: m["shape"].update(n_labels=2**31 - 1), "shares for"),
+    "labels many": (lambda m: m["shape"].update(n_labels=2**31 - 1), "counts of shape"),
     "labels text": (lambda m: m["shape"].update(n_labels="4"), "n_labels must be"),
     "features fraction": (lambda m: m["shape"].update(n_features=3.0), "n_features must be"),
     "rows bool": (lambda m: m["shape"].update(n_rows=True), "n_rows must be"),

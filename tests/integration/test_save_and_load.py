@@ -11,6 +11,8 @@ from scipy import sparse
 import labelwood as lw
 from labelwood.data.fingerprint import data_fingerprint, label_names_sha256
 from labelwood.models.persistence import save_model
+from labelwood.storage.load import load_folder
+from labelwood.storage.save import save_folder
 
 
 @pytest.fixture
@@ -39,17 +41,11 @@ def test_a_model_comes_back_equal(tmp_path, fitted, cls):
 
 
 def test_the_manifest_tells_where_the_model_came_from(tmp_path, fitted):
-    model, x, y = fitted
+    _, x, y = fitted
     names = [f"label {i}" for i in range(9)]
     fingerprint = data_fingerprint(x, y)
-    save_model(
-        model,
-        tmp_path / "m",
-        {"a": [1]},
-        metrics={"P@1": 12.5},
-        data_fingerprint=fingerprint,
-        label_names=names,
-    )
+    model = lw.Popular(seed=3).fit(lw.Dataset(x, y, label_names=names))
+    save_model(model, tmp_path / "m", {"a": [1]}, metrics={"P@1": 12.5}, data_fingerprint=fingerprint)
     manifest = json.loads((tmp_path / "m" / "manifest.json").read_text())
     assert manifest["name"] == "popular"
     assert manifest["kind"] == "model"
@@ -61,6 +57,44 @@ def test_the_manifest_tells_where_the_model_came_from(tmp_path, fitted):
     assert manifest["label_names_sha256"] == label_names_sha256(names)
     assert manifest["labelwood_version"] == lw.__version__
     assert manifest["extra"] == {"a": [1]}
+    back = lw.load(tmp_path / "m")
+    assert back.label_names_ == tuple(names)
+    np.testing.assert_array_equal(back.label_counts_, model.label_counts_)
+
+
+def label_arrays(folder, change):
+    """Save a model once more, with its label arrays changed."""
+    manifest, arrays = load_folder(folder)
+    fields = {key: manifest[key] for key in ("kind", "name", "parameters", "shape", "facts", "seed")}
+    arrays = dict(arrays)
+    change(arrays)
+    save_folder(folder, fields, arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a.pop("labels.counts"), "labels.counts"),
+        (lambda a: a.update({"labels.counts": a["labels.counts"][:-1]}), r"shape \(8,\) for 9 labels"),
+        (lambda a: a.update({"labels.counts": a["labels.counts"].astype(np.float32)}), "float32 counts"),
+        (lambda a: a.update({"labels.counts": a["labels.counts"] - 100}), r"outside 0\.\.40"),
+        (lambda a: a.update({"labels.counts": a["labels.counts"] + 100}), r"outside 0\.\.40"),
+        (lambda a: a.pop("labels.ends"), "labels.ends"),
+        (lambda a: a.update({"labels.ends": a["labels.ends"][:-1]}), "damaged"),
+        (lambda a: a.update({"labels.utf8": a["labels.utf8"] | 128}), "damaged"),
+        (
+            lambda a: a.update({"labels.utf8": a["labels.utf8"][:7], "labels.ends": a["labels.ends"][:1]}),
+            "1 label names for 9 labels",
+        ),
+    ],
+)
+def test_label_arrays_that_do_not_fit_are_refused(tmp_path, fitted, change, message):
+    _, x, y = fitted
+    names = [f"label {i}" for i in range(9)]
+    lw.Popular().fit(lw.Dataset(x, y, label_names=names)).save(tmp_path / "m")
+    label_arrays(tmp_path / "m", change)
+    with pytest.raises(lw.ModelFileError, match=message):
+        lw.load(tmp_path / "m")
 
 
 def test_a_model_that_is_not_trained_cannot_be_saved(tmp_path):

@@ -10,6 +10,7 @@ from labelwood.models.weight_blocks import Nodes, Rows, SolverOptions, WeightBlo
 from labelwood.progress import SILENT
 
 LARGEST_HALF = np.float32(65504)
+LOWEST_SCORE = -80.0  # of a path: exp of less is 0 in a float
 
 # What an error costs, stated once: C * SLACK_SCALE * max(0, 1 - margin)^2, or C * log(1 + exp(-margin)).
 SLACK_SCALE = 1.0
@@ -25,23 +26,32 @@ def csr_rows(x):
     return Rows(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
 
 
-def options(loss="squared-hinge", eps=0.1, max_passes=100, bias=1.0, prune=0.0, seed=0, n_threads=1):
-    return SolverOptions(loss, eps, max_passes, bias, prune, seed, n_threads)
+def options(
+    loss="squared-hinge",
+    eps=0.1,
+    max_passes=100,
+    bias=1.0,
+    prune=0.0,
+    C=1.0,
+    C_negative=None,
+    rare_power=0.0,
+    seed=0,
+    n_threads=1,
+):
+    return SolverOptions(
+        loss, eps, max_passes, bias, prune, C, C if C_negative is None else C_negative, rare_power, seed, n_threads
+    )
 
 
 def flat_nodes(n_labels):
     bounds = np.arange(n_labels + 1, dtype=np.int64)
-    return Nodes(
-        np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True
-    )
+    return Nodes(np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True)
 
 
-def train_flat(x, y, C=1.0, **changed):
+def train_flat(x, y, progress=SILENT, **changed):
     """Weight blocks of one classifier for each column of y, on all rows."""
     y = sparse.csc_matrix(y, dtype=np.float32)
-    cost = np.full(y.shape[1], C, np.float32)
-    rows, nodes = csr_rows(x), flat_nodes(y.shape[1])
-    return train_blocks(rows, x.shape[1], y, nodes, options(**changed), cost, cost, SILENT, "labels")
+    return train_blocks(csr_rows(x), x.shape[1], y, flat_nodes(y.shape[1]), options(**changed), progress, "labels")
 
 
 # objectives
@@ -137,9 +147,7 @@ def decode(blocks):
         for top in range(n_top):
             bits = int(a["top_bits"][b * n_top + top])
             if int(a["top_rank"][b * n_top + top]) != next_word:
-                raise ValueError(
-                    f"block {b}: the rank of top word {top} is not the number of words before it"
-                )
+                raise ValueError(f"block {b}: the rank of top word {top} is not the number of words before it")
             for word in (top * 64 + i for i in range(64) if bits >> i & 1):
                 features, place = int(words[2 * next_word]), int(words[2 * next_word + 1])
                 row, at = place & 0xFFFFFFFF, place >> 32
@@ -245,10 +253,8 @@ def path_scores(tree, first_block, blocks, weights, bias, row, link):
     score = np.zeros(tree.n_nodes)
     labels = np.zeros(tree.n_labels)
     for node in range(tree.n_nodes):
-        own = slice(
-            int(blocks.child_start[first_block[node]]), int(blocks.child_start[first_block[node + 1]])
-        )
-        below = score[node] + log_score(link, margin[own])
+        own = slice(int(blocks.child_start[first_block[node]]), int(blocks.child_start[first_block[node + 1]]))
+        below = np.maximum(LOWEST_SCORE, score[node] + log_score(link, margin[own]))
         if tree.n_children[node]:
             score[list(tree.children(node))] = below
         else:
@@ -256,8 +262,8 @@ def path_scores(tree, first_block, blocks, weights, bias, row, link):
     return PathScores(score, labels)
 
 
-def train_tree(x, y, tree, C=1.0, **changed):
-    """(weight blocks, first block of every node) of a label tree, teacher forcing."""
+def train_tree(x, y, tree, **changed):
+    """(weight blocks, first block of every node) of a label tree, each node on the rows that have a label below it."""
     bounds, starts, first_block = [], [0], [0]
     for node in range(tree.n_nodes):
         first, last = int(tree.first_label[node]), int(tree.first_label[node] + tree.n_labels_below[node])
@@ -269,14 +275,9 @@ def train_tree(x, y, tree, C=1.0, **changed):
             n = last - first
         starts.append(len(bounds))
         first_block.append(first_block[-1] + -(-n // 256))
-    nodes = Nodes(
-        np.array(starts, np.int64),
-        np.array(bounds, np.int64),
-        np.zeros(tree.n_nodes + 1, np.int64),
-        np.zeros(0, np.int32),
-    )
+    nothing = np.zeros(tree.n_nodes + 1, np.int64), np.zeros(0, np.int32)
+    nodes = Nodes(np.array(starts, np.int64), np.array(bounds, np.int64), *nothing)
     y = sparse.csc_matrix(y, dtype=np.float32)[:, tree.label_order]
     y.sort_indices()
-    cost = np.full(tree.n_labels, C, np.float32)
-    blocks = train_blocks(csr_rows(x), x.shape[1], y, nodes, options(**changed), cost, cost, SILENT, "nodes")
+    blocks = train_blocks(csr_rows(x), x.shape[1], y, nodes, options(**changed), SILENT, "nodes")
     return blocks, np.array(first_block, np.int64)

@@ -1,4 +1,4 @@
-"""Slow, plain twins of the native splits: dense float64 NumPy, sorting instead of selecting, nothing incremental."""
+"""Slow, plain twins of the native splits: dense float64, sorts instead of selections, nothing incremental."""
 
 import numpy as np
 
@@ -11,15 +11,29 @@ def _mix(z):
     return z ^ (z >> 31)
 
 
-def two_members(seed, key, m):
-    """The two random members that native/rng.hpp draws for (seed, key)."""
+def draws(seed, key, sizes):
+    """What native/rng.hpp draws below each of some sizes for (seed, key)."""
     state = _mix(seed ^ _mix((key + 0x9E3779B97F4A7C15) & MASK)) ^ _mix(1)
-    draws = []
-    for n in (m, m - 1):
+    found = []
+    for n in sizes:
         state = (state + 0x9E3779B97F4A7C15) & MASK
-        draws.append(((_mix(state) >> 32) * n) >> 32)
-    a, b = draws
+        found.append(((_mix(state) >> 32) * n) >> 32)
+    return found
+
+
+def two_members(seed, key, m):
+    """The two distinct members that begin a split."""
+    a, b = draws(seed, key, (m, m - 1))
     return a, b + (b >= a)
+
+
+def sampled_centres(split, seed, key, m, step=8):
+    """The centres that begin a large split: what split(rows, a, b, trace) finds for every eighth row."""
+    offset = draws(seed, key, (m, m - 1, step))[2]
+    rows = np.arange(m)[offset::step]
+    trace = []
+    split(rows, *two_members(seed, key, len(rows)), trace)
+    return trace[-1][2:]
 
 
 def unit(vector, otherwise):
@@ -27,11 +41,11 @@ def unit(vector, otherwise):
     return vector / length if length > 1e-12 else otherwise
 
 
-def balanced_split(vectors, a, b, labels=None, max_iterations=20, tolerance=1e-4):
-    """True for the labels of the first child: spec of balanced spherical 2-means, written from the definition."""
+def balanced_split(vectors, a, b, labels=None, max_iterations=20, tolerance=1e-4, centres=None, trace=None):
+    """True for the labels of the first child: balanced spherical 2-means, written from the definition."""
     m = len(vectors)
     labels = np.arange(m) if labels is None else labels
-    plus, minus = vectors[a], vectors[b]
+    plus, minus = (vectors[a], vectors[b]) if centres is None else centres
     previous, chosen = -np.inf, None
     for _ in range(max_iterations):
         score = vectors @ (plus - minus)
@@ -45,6 +59,8 @@ def balanced_split(vectors, a, b, labels=None, max_iterations=20, tolerance=1e-4
         chosen = first
         value = (np.linalg.norm(vectors[first].sum(0)) + np.linalg.norm(vectors[~first].sum(0))) / m
         plus, minus = unit(vectors[first].sum(0), plus), unit(vectors[~first].sum(0), minus)
+        if trace is not None:
+            trace.append((value, first, plus, minus))
         if value - previous <= tolerance:
             break
         previous = value
@@ -97,13 +113,14 @@ def interpolated_split(
     labels=None,
     max_iterations=20,
     tolerance=1e-4,
+    centres=None,
     trace=None,
 ):
-    """True for the labels of the first child; `trace` collects (objective, alpha, plus, minus) of every iteration."""
+    """True for labels of the first child; `trace` collects (objective, alpha, plus, minus)."""
     m = len(vectors)
     similarity, fano = 2 - balance, (balance / 2 if direct else max(balance - 1, 0))
     w = label_weights(balance, gamma, f, cover, direct)
-    plus, minus = vectors[a], vectors[b]
+    plus, minus = (vectors[a], vectors[b]) if centres is None else centres
     previous = best = -np.inf
     chosen = last = None
     for _ in range(max_iterations):
@@ -120,7 +137,8 @@ def interpolated_split(
             break
         last = alpha
         plus_sum, minus_sum = (w * (1 + alpha) / 2) @ vectors, (w * (1 - alpha) / 2) @ vectors
-        value = similarity * (np.linalg.norm(plus_sum) + np.linalg.norm(minus_sum)) + fano * (alpha * w**2).sum()
+        value = similarity * (np.linalg.norm(plus_sum) + np.linalg.norm(minus_sum))
+        value += fano * (alpha * w**2).sum()
         plus, minus = unit(plus_sum, plus), unit(minus_sum, minus)
         if trace is not None:
             trace.append((value, alpha, plus, minus))

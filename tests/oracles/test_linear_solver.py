@@ -78,9 +78,7 @@ def test_the_objective_is_scikit_learns(loss, C):
         if y[:, label].all() or not y[:, label].any():
             continue  # scikit-learn wants two classes
         if loss == "squared-hinge":
-            peer = LinearSVC(
-                loss="squared_hinge", dual=True, C=C * twin.SLACK_SCALE, tol=1e-5, max_iter=1_000_000
-            )
+            peer = LinearSVC(loss="squared_hinge", dual=True, C=C * twin.SLACK_SCALE, tol=1e-5, max_iter=1_000_000)
         else:
             peer = LogisticRegression(solver="liblinear", dual=True, C=C, tol=1e-5, max_iter=1_000_000)
         with warnings.catch_warnings():  # its own deprecations are not our business
@@ -127,24 +125,26 @@ def test_textbook_descent_finds_the_same_weights(C, bias):
 
 
 def test_costs_of_positive_and_negative_rows_count_separately():
-    x, y = problem(4, 60, 12, 3)
-    rows, nodes = twin.csr_rows(x), twin.flat_nodes(3)
-    cost = np.array([0.5, 2.0, 8.0], np.float32)
-    made = twin.train_blocks(
-        rows, 12, twin.sparse.csc_matrix(y, dtype=np.float32), nodes, twin.options(eps=1e-3, max_passes=5000),
-        cost, np.ones(3, np.float32), twin.SILENT, "labels",
-    )  # fmt: skip
+    x, y = problem(4, 60, 12, 5)
+    made = twin.train_flat(x, y, C=8.0, C_negative=0.5, eps=1e-3, max_passes=5000)
     weights, biases = weights_of(made, 1.0)
     x = x.astype(np.float64)
+    for label in np.flatnonzero(y.any(axis=0) & ~y.all(axis=0)):
+        own = weights[:, label], biases[label], x, y[:, label]
+        for C, right in ((np.where(y[:, label], 8.0, 0.5), True), (np.where(y[:, label], 0.5, 8.0), False)):
+            best = twin.optimum("squared-hinge", x, y[:, label], C, 1.0)
+            assert (twin.objective("squared-hinge", *own, C, 1.0) <= 1.01 * best) == right
+
+
+def test_rare_labels_get_a_larger_cost():
+    """A label with n rows is solved with C (5 / n)^rare_power."""
+    x, y = problem(9, 60, 12, 8)
+    weights, biases = weights_of(twin.train_flat(x, y, C=2.0, rare_power=0.5, eps=1e-3, max_passes=5000), 1.0)
+    x = x.astype(np.float64)
     for label in np.flatnonzero(y.any(axis=0)):
-        C = np.where(y[:, label], cost[label], 1.0)
+        C = 2.0 * (5 / y[:, label].sum()) ** 0.5
         found = twin.objective("squared-hinge", weights[:, label], biases[label], x, y[:, label], C, 1.0)
-        assert found <= 1.01 * twin.optimum("squared-hinge", x, y[:, label], C, 1.0)
-        swapped = np.where(y[:, label], 1.0, cost[label])
-        other = twin.objective(
-            "squared-hinge", weights[:, label], biases[label], x, y[:, label], swapped, 1.0
-        )
-        assert other > 1.01 * twin.optimum("squared-hinge", x, y[:, label], swapped, 1.0)
+        assert found <= 1.002 * twin.optimum("squared-hinge", x, y[:, label], C, 1.0)
 
 
 def test_rows_of_any_length_are_solved():
@@ -211,10 +211,6 @@ def test_progress_is_reported_and_an_error_in_it_stops_the_training():
             if len(seen) == 3:
                 raise KeyboardInterrupt
 
-    cost = np.ones(100, np.float32)
     with pytest.raises(KeyboardInterrupt):
-        twin.train_blocks(
-            twin.csr_rows(x), 20, twin.sparse.csc_matrix(y, dtype=np.float32), twin.flat_nodes(100),
-            twin.options(), cost, cost, Watch(), "labels",
-        )  # fmt: skip
+        twin.train_flat(x, y, Watch())
     assert seen == [("labels", 1, 7), ("labels", 2, 7), ("labels", 3, 7)]

@@ -45,22 +45,24 @@ class Searched:
     def __init__(self, seed, n_labels, arity=3, max_leaf=4, link=0, n_rows=60, n_features=25, C=1.0):
         rng = np.random.default_rng(seed)
         self.link = link
-        self.x = (rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.3)).astype(
-            np.float32
-        )
+        self.x = (rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.3)).astype(np.float32)
         self.y = rng.random((n_rows, n_labels)) < 0.1
         self.tree = random_tree(rng, n_labels, arity, max_leaf)
         self.blocks, self.first_block = twin.train_tree(self.x, self.y, self.tree, C=C, prune=0.01)
         weights, bias = twin.decode(self.blocks)
         self.exact = [
-            twin.path_scores(self.tree, self.first_block, self.blocks, weights, bias, row, link)
-            for row in self.x
+            twin.path_scores(self.tree, self.first_block, self.blocks, weights, bias, row, link) for row in self.x
         ]
+        self.native = self.forest()
+
+    def forest(self):
+        """The native search over this one tree."""
         tree = self.tree
-        self.native = _native.SearchTree(
+        native = _native.SearchTree(
             self.blocks.native, tree.first_child, tree.n_children, tree.first_label, tree.n_labels_in,
             tree.label_order, self.first_block,
         )  # fmt: skip
+        return _native.Forest([self.blocks.native], [native], np.arange(self.x.shape[1], dtype=np.int32))
 
     def blocks_of(self, nodes):
         return int(sum(self.first_block[n + 1] - self.first_block[n] for n in nodes))
@@ -76,11 +78,13 @@ class Searched:
         n = len(rows)
         labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
         n_blocks = np.zeros(n, np.int32)
-        _native.tree_top_k(
-            self.blocks.native, self.native, rows.indptr, rows.indices, rows.data, self.link, beam, max_blocks,
-            allowed, opened, labels, scores, n_blocks, n_threads,
+        self.native.top_k(
+            rows.indptr, rows.indices, rows.data, self.link, beam, max_blocks, k, allowed, opened, labels, scores,
+            n_blocks, n_threads,
         )  # fmt: skip
-        return labels, scores, n_blocks
+        log_scores = np.full((n, k), -np.inf)
+        np.log(scores, out=log_scores, where=labels >= 0)
+        return labels, log_scores, n_blocks
 
 
 def assert_top_k(labels, scores, exact):
@@ -159,9 +163,7 @@ def test_only_allowed_labels_come_back(beam):
     case = Searched(4, 70)
     rng = np.random.default_rng(0)
     for wanted in (rng.choice(70, 20, replace=False), np.array([7]), np.zeros(0, np.int64)):
-        labels, scores, n_blocks = case.search(
-            5, beam, allowed=case.filters(wanted)[0], opened=case.filters(wanted)[1]
-        )
+        labels, scores, n_blocks = case.search(5, beam, allowed=case.filters(wanted)[0], opened=case.filters(wanted)[1])
         for i, exact in enumerate(case.exact):
             hidden = np.full(70, -np.inf)
             hidden[wanted] = exact.label[wanted]
@@ -198,10 +200,7 @@ def test_nodes_with_more_than_256_children_have_several_blocks():
     assert case.first_block[1] == 2  # the root: 270 children
     assert case.first_block[-1] - case.first_block[-2] == 2  # the last leaf: 271 labels
     weights, bias = twin.decode(case.blocks)
-    case.native = _native.SearchTree(
-        case.blocks.native, wide.first_child, wide.n_children, wide.first_label, wide.n_labels_in,
-        wide.label_order, case.first_block,
-    )  # fmt: skip
+    case.native = case.forest()
     for beam in (0, 270):
         labels, scores, _ = case.search(6, beam)
         for i, row in enumerate(case.x):
@@ -257,3 +256,36 @@ def test_trees_that_do_not_fit_the_blocks_are_refused(name, place, value):
     arrays[name][place] = value
     with pytest.raises(ValueError):
         _native.SearchTree(case.blocks.native, **arrays)
+
+
+def test_no_room_for_an_answer_is_refused():
+    case = Searched(10, 30)
+    with pytest.raises(ValueError, match="at least one"):
+        case.search(0)
+    column, value = np.zeros(1, np.int32), np.ones(1, np.float32)
+    for k, k_each in ((0, 1), (1, 0), (0, 0)):
+        with pytest.raises(ValueError, match="at least one"):
+            case.native.query(column, value, True, 0, 0, k_each, np.zeros(k, np.int32), np.zeros(k, np.float32))
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_margins_that_are_no_numbers_come_last(link):
+    """An infinite weight of a damaged file times two opposite values is no number: such labels sink."""
+    weights = np.zeros((2, 40), np.float32)
+    weights[:, ::2] = 1
+    blocks = twin.encode(weights, np.linspace(0, 1, 40))
+    payload = blocks.arrays["payload"]
+    payload[payload == np.float16(1).view(np.uint16)] = np.float16(np.inf).view(np.uint16)
+    tree = LabelTree.from_shape([0], [40], np.arange(40))
+    native = _native.SearchTree(
+        blocks.native, tree.first_child, tree.n_children, tree.first_label, tree.n_labels_in, tree.label_order,
+        np.array([0, 1]),
+    )  # fmt: skip
+    forest = _native.Forest([blocks.native], [native], np.arange(2, dtype=np.int32))
+    labels, scores = np.zeros(40, np.int32), np.zeros(40, np.float32)
+    found = forest.query(
+        np.arange(2, dtype=np.int32), np.array([1, -1], np.float32), False, link, 0, 40, labels, scores
+    )
+    assert found == 40
+    np.testing.assert_array_equal(labels, [*range(39, 0, -2), *range(0, 40, 2)])
+    assert not np.isnan(scores).any()

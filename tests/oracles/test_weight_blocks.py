@@ -35,9 +35,7 @@ def top_k(blocks, x, k, n_threads=1):
 def all_margins(blocks, row):
     features = np.flatnonzero(row).astype(np.int32)
     n_blocks = len(blocks.child_start) - 1
-    return np.concatenate(
-        [blocks.margins(b, features, row[features].astype(np.float32)) for b in range(n_blocks)]
-    )
+    return np.concatenate([blocks.margins(b, features, row[features].astype(np.float32)) for b in range(n_blocks)])
 
 
 # half floats
@@ -60,9 +58,7 @@ def test_every_half_float_is_read_as_numpy_reads_it(level):
             expected = halves.view(np.float16).astype(np.float32)
         for feature in range(256):
             found = blocks.margins(0, np.array([feature], np.int32), ones)
-            wanted = (
-                expected[feature] if not listed else np.where(np.arange(256) % 2 == 0, expected[feature], 0)
-            )
+            wanted = expected[feature] if not listed else np.where(np.arange(256) % 2 == 0, expected[feature], 0)
             np.testing.assert_array_equal(found, wanted)  # equal NaN places count as equal
 
 
@@ -218,9 +214,7 @@ def test_margins_that_are_no_numbers_come_last():
 
 def good_arrays():
     rng = np.random.default_rng(2)
-    return dict(
-        twin.encode(rng.normal(size=(100, 300)) * (rng.random((100, 300)) < 0.2), np.zeros(300)).arrays
-    )
+    return dict(twin.encode(rng.normal(size=(100, 300)) * (rng.random((100, 300)) < 0.2), np.zeros(300)).arrays)
 
 
 def starts(arrays, name, values):

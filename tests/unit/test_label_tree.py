@@ -112,7 +112,7 @@ def test_saved_arrays_give_the_tree_back(tree):
         ({"n_children": [2, -1, 2, 0, 0]}, "exactly one of them must be positive"),
         ({"n_labels_in": [0, 2, 0, 0, 4]}, "exactly one of them must be positive"),
         ({"n_labels_in": [1, 2, 0, 1, 2]}, "exactly one of them must be positive"),
-        ({"n_labels_in": [0, 2, 0, 1, 2]}, "hold 5 labels, but label_order has 6"),
+        ({"n_labels_in": [0, 2, 0, 1, 2]}, "hold 5 labels, label_order has 6"),
         ({"label_order": [4, 2, 0, 3, 1, 6]}, r"label 6 is outside 0\.\.5"),
         ({"label_order": [4, 2, 0, 3, 1, -1]}, r"label -1 is outside 0\.\.5"),
         ({"label_order": [4, 2, 0, 3, 1, 1]}, "label 1 is in more than one place"),

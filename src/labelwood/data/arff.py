@@ -30,7 +30,7 @@ _PROGRESS_ROWS = 1000
 class _Header:
     relation: str = ""
     names: list[str] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)  # the line of each attribute
+    data_line: int = 0  # the line of @data
     allowed: dict[int, frozenset[float]] = field(default_factory=dict)  # attribute -> its values, if nominal
     first_not_zero: list[int] = field(default_factory=list)  # nominal ones whose first value is not 0
 
@@ -80,6 +80,7 @@ def _read_header(path: Path, numbered: Iterator[tuple[int, str]]) -> _Header:
         elif word == "@data":
             if not header.names:
                 raise DataError(f"{path}, line {number}: @data comes before any @attribute")
+            header.data_line = number
             return header
         else:
             raise DataError(
@@ -111,7 +112,6 @@ def _add_attribute(path: Path, number: int, line: str, header: _Header) -> None:
             "numeric and {0,1} attributes are read"
         )
     header.names.append(name)
-    header.places.append(number)
 
 
 def _label_attributes(path: Path, header: _Header, n_labels: int | None) -> list[int]:
@@ -176,7 +176,7 @@ def _read_rows(
 ) -> sparse.csr_matrix:
     columns: list[npt.NDArray[np.int32]] = []
     values: list[npt.NDArray[np.float32]] = []
-    number = 0
+    number = header.data_line
     for number, raw in numbered:
         line = raw.strip()
         if not line or line.startswith("%"):
@@ -193,7 +193,7 @@ def _read_rows(
         if len(columns) % _PROGRESS_ROWS == 0:
             progress.step(f"reading {path.name}", len(columns), 0)
     if not columns and not bad.count:
-        raise DataError(f"{path}, line {max(number, 1)}: there are no rows after @data")
+        raise DataError(f"{path}, line {number}: there are no rows after @data")
     starts = np.concatenate([[0], np.cumsum([len(row) for row in columns])]).astype(np.int64)
     shape = (len(columns), len(header.names))
     if not columns:

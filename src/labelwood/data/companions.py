@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.data.bad_rows import BadRows
-from labelwood.data.streams import COMPRESSED, plain_name, read_all
 from labelwood.data.sparse_rows import RowFormat, read_rows
+from labelwood.data.streams import COMPRESSED, plain_name, read_all
 from labelwood.errors import DataError
 
 LABEL_FILES = ("labels.txt", "Y.txt", "label_map.txt", "label_map")
@@ -55,7 +55,7 @@ def read_pairs(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     if not path.stat().st_size:
         return np.empty((0, 2), np.int64)
     # A pair looks like an svmlight row with a label and a feature without value: the same parser reads it.
-    how = RowFormat(svmlight=True, item="label", n_labels=shape[0], n_features=shape[1])
+    how = RowFormat(svmlight=True, item="label", n_features=shape[1])
     try:
         rows = read_rows(path, how, BadRows(path))
     except DataError as error:
@@ -63,7 +63,12 @@ def read_pairs(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     wrong = np.flatnonzero((np.diff(rows.x.indptr) != 1) | (np.diff(rows.y.indptr) != 1))
     if len(wrong):
         raise DataError(f"{path}, pair {wrong[0] + 1}: expected two numbers, `row label`")
-    return np.column_stack([rows.y.indices, rows.x.indices]).astype(np.int64)
+    pairs = np.column_stack([rows.y.indices, rows.x.indices]).astype(np.int64)
+    outside = np.flatnonzero(pairs[:, 0] >= shape[0])
+    if len(outside):
+        row = pairs[outside[0], 0]
+        raise DataError(f"{path}, pair {outside[0] + 1}: row {row} is outside 0..{shape[0] - 1}")
+    return pairs
 
 
 def _names(path: Path, files: tuple[str, ...], count: int, what: str) -> tuple[list[str] | None, list[str]]:

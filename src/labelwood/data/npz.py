@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -59,7 +60,8 @@ def read_npz(path: str | Path) -> Dataset:
 def load_matrix(path: Path) -> sparse.csr_matrix:
     """The checked CSR matrix of one file that scipy.sparse.save_npz wrote; nothing in it is unpickled."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        # Opened here, because np.load leaves a damaged file open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             kind = arrays["format"].item()
             kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
             if kind not in ("csr", "csc", "coo"):
@@ -80,9 +82,9 @@ def load_matrix(path: Path) -> sparse.csr_matrix:
         raise DataError(f"{path}: no such file") from None
     except KeyError as error:
         raise DataError(f"{path}: is no scipy sparse matrix: {str(error).strip(chr(34))}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError) as error:
         raise DataError(f"{path}: damaged npz file ({error})") from None
     except DataError:
         raise
-    except (ValueError, TypeError, IndexError, OverflowError, OSError, NotImplementedError) as error:
+    except (ValueError, TypeError, IndexError, OverflowError, MemoryError, OSError) as error:
         raise DataError(f"{path}: is no readable scipy sparse matrix ({error})") from None

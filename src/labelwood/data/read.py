@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from labelwood.data.bad_rows import POLICIES
 from labelwood.data.dataset import Dataset
 from labelwood.data.npz import NAME as NPZ_NAME
 from labelwood.data.npz import read_npz
+from labelwood.data.sparse_rows import canonical_csr
 from labelwood.data.streams import open_bytes, plain_name
 from labelwood.data.svmlight import read_svmlight
-from labelwood.data.sparse_rows import canonical_csr
 from labelwood.data.xmc_format import SPLIT_NAME, read_xmc, read_xmc_split
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
@@ -32,6 +32,8 @@ FORMATS = {
     "parquet": "Parquet table with a text column and a label column",
     "fasttext": "`__label__a __label__b text` lines",
     "annif": "`text<TAB><uri1> <uri2>` lines",
+    "pecos": "`0,1,2<TAB>text` lines, labels by number",
+    "libmultilabel": "`id<TAB>label1 label2<TAB>text` lines; the id may be missing",
 }
 MATRIX_FORMATS = ("xmc", "xmc-split", "svmlight", "npz", "arff")
 HEAD_BYTES = 1 << 16
@@ -53,6 +55,7 @@ def read(
     index_base: int | None = None,
     n_features: int | None = None,
     n_labels: int | None = None,
+    label_names: Sequence[str] | None = None,
     n_threads: int | None = None,
     progress: Progress = SILENT,
 ) -> Dataset:
@@ -65,6 +68,7 @@ def read(
     index_base: whether svmlight features count from 0 or from 1.
     n_features, n_labels: the widths of a training file, so that a test file fits it; for ARFF n_labels says
     how many attributes, at the end, are labels.
+    label_names: the same for a table: the training table's labels, in order.
     """
     if on_bad_row not in POLICIES:
         raise ParamError(f"on_bad_row must be one of {', '.join(POLICIES)}, but is {on_bad_row!r}")
@@ -79,11 +83,11 @@ def read(
         _refuse(kind, {"index_base": index_base})
     if kind not in MATRIX_FORMATS:
         _refuse(kind, {"n_features": n_features, "n_labels": n_labels})
-        data: Dataset = _table().read_table(
-            path, format=kind, text=text, labels=labels, separator=separator, **common
-        )
-        return data
-    _refuse(kind, {"text": text, "labels": labels, "separator": separator})
+        from labelwood.data.table import read_table  # brings in what only tables need
+
+        common |= {"text": text, "labels": labels, "separator": separator, "label_names": label_names}
+        return read_table(path, format=kind, **common)
+    _refuse(kind, {"text": text, "labels": labels, "separator": separator, "label_names": label_names})
     if kind == "svmlight":
         common |= {"index_base": index_base, "n_features": n_features, "n_labels": n_labels}
         return read_svmlight(path, n_threads=n_threads, **common)
@@ -103,7 +107,10 @@ def find_format(path: Path) -> str:
     kind = _matrix_format(name, head)
     if kind is None and not head:
         raise DataError(f"{path}, line 1: the file is empty")
-    kind = kind or _table().sniff_table(name, head)
+    if kind is None:
+        from labelwood.data.table import sniff_table
+
+        kind = sniff_table(name, head)
     if kind is None:
         known = "; ".join(f"{known}: {help}" for known, help in FORMATS.items())
         raise DataError(f"{path}: name and content fit no known format; give format= one of: {known}")
@@ -186,8 +193,3 @@ def _refuse(kind: str, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value is not None:
             raise ParamError(f"{name}= has no meaning for format {kind!r}")
-
-
-def _table() -> Any:
-    # Loaded when a table is read: it brings in what only tables need.
-    return importlib.import_module("labelwood.data.table")

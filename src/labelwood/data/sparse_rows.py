@@ -30,7 +30,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass
-class TextRows:
+class SparseRows:
     """What a file of text rows held: x (n, n_features) values, y (n, n_labels) ones, and the damaged rows.
 
     Damaged rows are still there, empty, so that a second file can be kept aligned; `dropped` leaves them out.
@@ -64,7 +64,7 @@ def read_rows(
     *,
     n_threads: int | None = None,
     progress: Progress = SILENT,
-) -> TextRows:
+) -> SparseRows:
     """The rows of a file; DataError names its first faulty line, the same for any number of threads."""
     threads = checked_threads(n_threads)
     with streams.open_bytes(path) as stream:
@@ -105,7 +105,7 @@ def read_rows(
     return found
 
 
-def dropped(rows: TextRows, bad: npt.NDArray[np.int64]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+def dropped(rows: SparseRows, bad: npt.NDArray[np.int64]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
     """(x, y) without the given rows."""
     if not len(bad):
         return rows.x, rows.y
@@ -214,7 +214,7 @@ def _report(parser: RowParser, bad: BadRows, above: int, rows: int | None) -> No
 
 def _assembled(
     parser: RowParser, n_features: int | None, n_labels: int | None, rows: int | None, threads: int
-) -> TextRows:
+) -> SparseRows:
     x_starts, y_starts = np.empty(parser.n_rows + 1, np.int64), np.empty(parser.n_rows + 1, np.int64)
     x_columns, y_columns = np.empty(parser.x_size, np.int32), np.empty(parser.y_size, np.int32)
     x_values, bad_rows = np.empty(parser.x_size, np.float32), np.empty(parser.n_bad, np.int64)
@@ -224,7 +224,7 @@ def _assembled(
         x_starts, y_starts = x_starts[: rows + 1], y_starts[: rows + 1]
     width = parser.highest_feature + 1 if n_features is None else n_features
     height = parser.highest_label + 1 if n_labels is None else n_labels
-    return TextRows(
+    return SparseRows(
         x=canonical_csr(x_values, x_columns, x_starts, width),
         y=canonical_csr(np.ones(len(y_columns), np.float32), y_columns, y_starts, height),
         bad_rows=bad_rows,

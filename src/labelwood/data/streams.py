@@ -91,5 +91,5 @@ def _opener(path: Path) -> IO[bytes]:
 
         with path.open("rb"):  # gives Python's own error for a missing file
             pass
-        return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"), 1 << 20)  # type: ignore[arg-type]
+        return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"), 1 << 20)
     return path.open("rb")

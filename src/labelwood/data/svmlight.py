@@ -8,7 +8,7 @@ from pathlib import Path
 from labelwood.data.bad_rows import BadRows
 from labelwood.data.companions import feature_names_beside, label_names_beside
 from labelwood.data.dataset import Dataset
-from labelwood.data.sparse_rows import MOST_COLUMNS, RowFormat, TextRows, canonical_csr, dropped, read_rows
+from labelwood.data.sparse_rows import MOST_COLUMNS, RowFormat, SparseRows, canonical_csr, dropped, read_rows
 from labelwood.errors import DataError, ParamError
 from labelwood.progress import SILENT, Progress
 
@@ -59,7 +59,7 @@ def read_svmlight(
 
 def _read_finding_base(
     path: Path, how: RowFormat, bad: BadRows, n_threads: int | None, progress: Progress
-) -> tuple[TextRows, tuple[str, ...]]:
+) -> tuple[SparseRows, tuple[str, ...]]:
     """(rows with columns from 0, what to tell about the numbering)."""
     # One column more at first: the highest feature of a file that counts from 1 is n_features itself.
     loose = how if how.n_features is None else replace(how, n_features=min(how.n_features + 1, MOST_COLUMNS))
@@ -78,7 +78,7 @@ def _read_finding_base(
     return rows, (f"{path}: features are numbered from 0 (there is a feature 0); index_base= overrides",)
 
 
-def _with_width(rows: TextRows, base: int, n_features: int) -> TextRows:
+def _with_width(rows: SparseRows, base: int, n_features: int) -> SparseRows:
     x = rows.x
     return replace(
         rows, x=canonical_csr(x.data, x.indices - base if base else x.indices, x.indptr, n_features)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from labelwood.data.bad_rows import BadRows
 from labelwood.data.companions import existing, feature_names_beside, filter_pairs_beside, label_names_beside
 from labelwood.data.dataset import Dataset
+from labelwood.data.sparse_rows import RowFormat, SparseRows, dropped, read_rows
 from labelwood.data.streams import plain_name
-from labelwood.data.sparse_rows import RowFormat, TextRows, dropped, read_rows
 from labelwood.errors import DataError
 from labelwood.progress import SILENT, Progress
 
@@ -67,7 +67,7 @@ def read_xmc_split(
     if x_rows.x.shape[0] != y_rows.x.shape[0]:
         raise DataError(f"{pair[0]} has {x_rows.x.shape[0]} rows, but {pair[1]} has {y_rows.x.shape[0]}")
     both = np.union1d(x_rows.bad_rows, y_rows.bad_rows)
-    joined = TextRows(x_rows.x, y_rows.x, both)
+    joined = SparseRows(x_rows.x, y_rows.x, both)
     x, y = dropped(joined, both)
     notes = (*x_rows.notes, *y_rows.notes, *bad_x.notes(), *bad_y.notes())
     return _dataset(pair[0], x, y, both, notes)

@@ -1,1 +1,1 @@
-
+"""Texts -> sparse feature rows."""

@@ -106,7 +106,9 @@ class TfidfVectorizer:
             frequencies += np.bincount(columns, minlength=len(frequencies))
             self._state = FittedTfidf(state.parameters, n_rows, frequencies, None)
             return self
-        counted = count_tokens(more, _rules(state.parameters), want_rows=False, n_threads=state.parameters.n_threads)
+        counted = count_tokens(
+            more, _rules(state.parameters), want_totals=True, want_rows=False, n_threads=state.parameters.n_threads
+        )
         known = state.lookup().find(counted.tokens.bytes, counted.tokens.offsets)
         old = known >= 0
         frequencies[known[old]] += counted.n_rows[old]

@@ -52,7 +52,7 @@ class TokenList:
 class Counted:
     """What the tokens of some texts are: `n_rows` and `totals` say in how many rows and how often each one comes.
 
-    n_seen: different tokens before any limit. rows: (row pointers, columns, counts); empty if it was not asked for.
+    totals are zeros if they were neither asked for nor needed. n_seen: different tokens before any limit. rows: (row pointers, columns, counts); empty if it was not asked for.
     """
 
     tokens: TokenList
@@ -88,6 +88,7 @@ def count_tokens(
     min_rows: float = 1,
     max_rows: float = np.inf,
     max_tokens: int | None = None,
+    want_totals: bool = False,
     want_rows: bool = True,
     n_threads: int | None = None,
 ) -> Counted:
@@ -99,6 +100,7 @@ def count_tokens(
             min_rows=min_rows,
             max_rows=max_rows,
             max_tokens=max_tokens or 0,
+            want_totals=want_totals,
             want_rows=want_rows,
             n_threads=n_threads or 0,
         )

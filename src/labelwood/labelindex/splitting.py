@@ -1,4 +1,4 @@
-"""Trees grown from the root by two-way splits, level by level; the splits themselves are native (native/twomeans.hpp)."""
+"""Trees grown from the root, level by level; the splits by label vectors are native (native/twomeans.hpp)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from labelwood.labelindex.tree import LabelTree
 from labelwood.matrices import as_features, column_ids, row_pointers
 from labelwood.progress import SILENT, Progress
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
+
+# (sizes of the nodes of a level, its depth) -> which of them are split
+IsInner = Callable[[Int64, int], npt.NDArray[np.bool_]]
+# (order, first, size, number of the node, depth) -> labels of each child (n_nodes, most children), 0 where
+# there is none
+SplitLevel = Callable[[Int32, Int64, Int64, Int64, int], Int64]
 
 
 def check_whole(name: str, value: Any, low: int) -> None:
@@ -25,22 +32,35 @@ def check_whole(name: str, value: Any, low: int) -> None:
         raise ParamError(f"{name} must be a whole number from {low} up, but is {value!r}")
 
 
-class Splitter:
-    """Splits slices of a permutation of the labels in two, by the vectors and frequencies of the labels."""
+def checked_frequencies(values: Any, n_labels: int | None, what: str = "frequencies") -> Float64:
+    """One finite, non-negative float64 for each label, not all 0."""
+    array = np.ascontiguousarray(values, np.float64)
+    if array.ndim != 1 or len(array) == 0 or (n_labels is not None and len(array) != n_labels):
+        expected = "one number a label" if n_labels is None else f"one number for each of {n_labels} labels"
+        raise DataError(f"{what} must have {expected}, but has shape {array.shape}")
+    if not np.all(np.isfinite(array)) or array.min() < 0 or not array.any():
+        raise DataError(f"{what} must be finite, not negative and not all 0")
+    return array
 
-    def __init__(self, vectors: Any, frequencies: Float64 | None = None, cover_frequencies: Float64 | None = None) -> None:
+
+class Splitter:
+    """Splits slices of a permutation of the labels by the vectors (and frequencies) of the labels."""
+
+    def __init__(
+        self, vectors: Any, frequencies: Float64 | None = None, cover_frequencies: Float64 | None = None
+    ) -> None:
         matrix: sparse.csr_matrix = as_features(vectors, "label vectors")
         self.n_labels = int(matrix.shape[0])
         if self.n_labels == 0:
             raise DataError("label vectors have no rows: a label tree needs at least one label")
-        self._matrix = (row_pointers(matrix), column_ids(matrix), matrix.data, int(matrix.shape[1]))
+        self.arrays = (row_pointers(matrix), column_ids(matrix), matrix.data, int(matrix.shape[1]))
         nothing = np.zeros(0)
-        self._frequencies = nothing if frequencies is None else np.ascontiguousarray(frequencies, np.float64)
-        self._cover = nothing if cover_frequencies is None else np.ascontiguousarray(cover_frequencies, np.float64)
+        self._frequencies = nothing if frequencies is None else frequencies
+        self._cover = nothing if cover_frequencies is None else cover_frequencies
 
     def split(
         self,
-        order: npt.NDArray[np.int32],
+        order: Int32,
         first: Int64,
         size: Int64,
         key: Int64,
@@ -51,24 +71,25 @@ class Splitter:
         n_left, objective = np.zeros(len(first), np.int64), np.zeros(len(first))
         wanted = np.full(len(first), -1, np.int64) if want_left is None else want_left
         _native.split_nodes(
-            *self._matrix, self._frequencies, self._cover, first, size, wanted, key, order, n_left, objective, options
+            *self.arrays,
+            self._frequencies,
+            self._cover,
+            first,
+            size,
+            wanted,
+            key,
+            order,
+            n_left,
+            objective,
+            options,
         )
         return n_left, objective
 
 
-# (order, first, size, key, depth) of the nodes to split -> labels of their first children
-SplitLevel = Callable[[npt.NDArray[np.int32], Int64, Int64, Int64, int], Int64]
+def grow(order: Int32, split_level: SplitLevel, is_inner: IsInner, progress: Progress = SILENT) -> LabelTree:
+    """The tree that grows from one node with all labels of `order` when each level is split.
 
-
-def grow_binary(
-    order: npt.NDArray[np.int32],
-    split_level: SplitLevel,
-    is_inner: Callable[[Int64, int], npt.NDArray[np.bool_]],
-    progress: Progress = SILENT,
-) -> LabelTree:
-    """The binary tree that grows from one node with all labels of `order` by splitting the inner nodes of each level.
-
-    is_inner(sizes, depth) says which nodes of a level are split; the number of a node is the key of its randomness.
+    The number of a node, given to split_level, is the key of its randomness. `order` is rearranged in place.
     """
     first, size = np.zeros(1, np.int64), np.array([len(order)], np.int64)
     n_children: list[Int64] = []
@@ -76,16 +97,53 @@ def grow_binary(
     done, depth, n_nodes = 0, 0, 0
     while len(first):
         inner = is_inner(size, depth) & (size > 1)
-        n_children.append(np.where(inner, 2, 0))
+        children = np.zeros(len(size), np.int64)
+        n_children.append(children)
         n_labels_in.append(np.where(inner, 0, size))
         done += int(size[~inner].sum())
         progress.step("label tree", done, len(order))
-        key = n_nodes + np.flatnonzero(inner)
+        number = n_nodes + np.flatnonzero(inner)
         n_nodes += len(first)
         first, size = first[inner], size[inner]
         if len(first):
-            left = split_level(order, first, size, key, depth)
-            first = np.stack([first, first + left], axis=1).ravel()
-            size = np.stack([left, size - left], axis=1).ravel()
+            parts = split_level(order, first, size, number, depth)
+            children[inner] = np.count_nonzero(parts, axis=1)
+            starts = first[:, None] + np.cumsum(parts, axis=1) - parts
+            first, size = starts[parts > 0], parts[parts > 0]
         depth += 1
     return LabelTree.from_shape(np.concatenate(n_children), np.concatenate(n_labels_in), order)
+
+
+def in_two(left: Int64, size: Int64) -> Int64:
+    """The labels of both children, (n_nodes, 2)."""
+    return np.stack([left, size - left], axis=1)
+
+
+def split_evenly(size: Int64, arity: int, cut: Callable[[Int64, Int64, Int64], None]) -> Int64:
+    """The labels of min(arity, size) children that differ by at most one label, (n_nodes, arity).
+
+    They come about by two-way cuts: cut(offsets, sizes, wanted) puts the `wanted` labels that belong together
+    first in the slices of the level that begin at `offsets` (counted over the sizes of all nodes).
+    """
+    offset = np.cumsum(size) - size
+    parts = np.minimum(size, arity)
+    node, place = np.arange(len(size)), np.zeros(len(size), np.int64)
+    while np.any(parts > 1):
+        cutting = np.flatnonzero(parts > 1)
+        left_parts = (parts[cutting] + 1) // 2
+        # The first size % parts parts get one label more, so parts never differ by more than one label.
+        smaller, rest = np.divmod(size[cutting], parts[cutting])
+        left = left_parts * smaller + np.minimum(rest, left_parts)
+        cut(offset[cutting], size[cutting], left)
+        right = np.arange(len(cutting)) + cutting + 1  # where the right pieces stand after the repeat
+        pieces = np.where(parts > 1, 2, 1)
+        offset, size, parts, node, place = (np.repeat(a, pieces) for a in (offset, size, parts, node, place))
+        offset[right] += left
+        size[right] -= left
+        size[right - 1] = left
+        parts[right] -= left_parts
+        parts[right - 1] = left_parts
+        place[right] += left_parts
+    counts = np.zeros((int(node[-1]) + 1, arity), np.int64)
+    counts[node, place] = size
+    return counts

@@ -23,14 +23,14 @@ SAVED = ("n_children", "n_labels_in", "label_order")
 class LabelTree:
     """A tree whose leaves hold labels; every label is in exactly one leaf.
 
-    Nodes are numbered breadth first from the root, node 0, so the children of a node follow each other and come
-    after it. All arrays are int32 and read-only.
+    Nodes are numbered breadth first from the root, node 0, so the children of a node follow each other and
+    come after it. All arrays are int32 and read-only.
 
     first_child (n_nodes): number of the first child, -1 in leaves. n_children (n_nodes): 0 in leaves.
     parent (n_nodes): -1 at the root. depth (n_nodes): 0 at the root.
-    label_order (n_labels): all labels, leaf by leaf from left to right, so the labels below any node are a slice.
-    first_label (n_nodes): where that slice begins in label_order. n_labels_in (n_nodes): the number of labels that
-    the node itself holds, 0 in inner nodes.
+    label_order (n_labels): all labels, leaf by leaf from left to right, so the labels below any node are a
+    slice. first_label (n_nodes): where that slice begins in label_order. n_labels_in (n_nodes): the number of
+    labels that the node itself holds, 0 in inner nodes.
     """
 
     first_child: Int32
@@ -49,14 +49,21 @@ class LabelTree:
         expected = _arrays_of_shape(self.n_children, self.n_labels_in, self.label_order)
         for name, array in expected.items():
             if not np.array_equal(getattr(self, name), array):
-                raise DataError(f"label tree: {name} does not fit n_children and n_labels_in (nodes must be breadth first)")
+                raise DataError(
+                    f"label tree: {name} does not fit n_children and n_labels_in (in breadth-first order)"
+                )
 
     @classmethod
     def from_shape(cls, n_children: Any, n_labels_in: Any, label_order: Any) -> LabelTree:
-        """The tree of these numbers of children and labels of each node, breadth first; DataError if they make none."""
+        """The tree with these numbers of children and labels, breadth first; DataError if they make none."""
         children, labels = _as_int32(n_children, "n_children"), _as_int32(n_labels_in, "n_labels_in")
         order = _as_int32(label_order, "label_order")
-        return cls(n_children=children, n_labels_in=labels, label_order=order, **_arrays_of_shape(children, labels, order))
+        return cls(
+            n_children=children,
+            n_labels_in=labels,
+            label_order=order,
+            **_arrays_of_shape(children, labels, order),
+        )
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LabelTree:
@@ -107,12 +114,12 @@ class LabelTree:
 
     @cached_property
     def level_starts(self) -> Int32:
-        """The first node of each depth, then n_nodes: nodes of depth d are level_starts[d] .. level_starts[d + 1] - 1."""
+        """The first node of each depth, then n_nodes: depth d has [d] .. [d + 1] - 1."""
         return _frozen(np.searchsorted(self.depth, np.arange(self.max_depth + 2)))
 
     @cached_property
     def n_labels_below(self) -> Int32:
-        """The number of labels below each node: label_order[first_label[v] :][: n_labels_below[v]] are its labels."""
+        """The number of labels below each node; they begin at first_label in label_order."""
         return _frozen(_labels_below(self.n_labels_in, self.parent, self.level_starts))
 
     def children(self, node: int) -> range:
@@ -157,14 +164,17 @@ class LabelTree:
         """The mean depth of the labels, weighted by frequencies (any positive scale)."""
         weights = np.asarray(frequencies, np.float64)
         if weights.shape != (self.n_labels,):
-            raise DataError(f"frequencies must have one number for each of {self.n_labels} labels, but has shape {weights.shape}")
+            raise DataError(
+                f"frequencies must have one number for each of {self.n_labels} labels, but has shape "
+                f"{weights.shape}"
+            )
         total = float(weights.sum())
         if not np.isfinite(total) or total <= 0 or weights.min() < 0:
             raise DataError("frequencies must not be negative and must have a positive sum")
         return float(weights @ self.depth_of_labels()) / total
 
     def kraft_sum(self, arity: int | None = None) -> float:
-        """The sum of arity^-depth over the leaves: 1 if every inner node has `arity` children (default: the largest)."""
+        """The sum of arity^-depth over the leaves: 1 if all inner nodes have `arity` children."""
         base = arity or self.arity
         if base == 0:
             return 1.0
@@ -174,10 +184,10 @@ class LabelTree:
     # other trees
 
     def collapse(self, levels: int) -> LabelTree:
-        """The wider tree in which every `levels` consecutive levels are one: a binary tree gets up to 2^levels children.
+        """The wider tree in which every `levels` consecutive levels are one: binary becomes 2^levels-ary.
 
-        Nodes whose depth is a multiple of `levels` stay, and so do all leaves; a leaf that ends between becomes a child
-        of the node kept above it.
+        Nodes whose depth is a multiple of `levels` stay, and so do all leaves; a leaf that ends between
+        becomes a child of the node kept above it.
         """
         if levels < 1:
             raise DataError(f"levels must be a whole number from 1 up, but is {levels}")
@@ -193,6 +203,17 @@ class LabelTree:
         n_children = np.bincount(above[kept[1:]], minlength=self.n_nodes)[kept]
         return LabelTree.from_shape(n_children, self.n_labels_in[kept], self.label_order)
 
+    def with_leaves_of(self, max_leaf: int) -> LabelTree:
+        """The tree in which the largest subtrees with at most max_leaf labels are leaves."""
+        if max_leaf < 1:
+            raise DataError(f"max_leaf must be a whole number from 1 up, but is {max_leaf}")
+        inner = (self.n_labels_below > max_leaf) & (self.n_children > 0)
+        kept = np.concatenate([[True], inner[self.parent[1:]]])
+        n_children = np.where(inner, self.n_children, 0)[kept]
+        return LabelTree.from_shape(
+            n_children, np.where(inner, 0, self.n_labels_below)[kept], self.label_order
+        )
+
     def relabelled(self, new_labels: Any) -> LabelTree:
         """The same tree with label l called new_labels[l]; DataError unless that is a permutation."""
         names = _as_int32(new_labels, "new_labels")
@@ -206,20 +227,30 @@ class LabelTree:
 
 
 def _arrays_of_shape(n_children: Int32, n_labels_in: Int32, label_order: Int32) -> dict[str, Int32]:
-    """first_child, parent, depth and first_label of a breadth-first tree; DataError says what is wrong with it."""
+    """first_child, parent, depth and first_label of a breadth-first tree; DataError if it is none."""
     n_nodes, n_labels = len(n_children), len(label_order)
     if n_nodes == 0 or len(n_labels_in) != n_nodes:
-        raise DataError(f"label tree: {n_nodes} numbers of children and {len(n_labels_in)} numbers of labels; both must be one a node")
+        raise DataError(
+            f"label tree: {n_nodes} counts of children, {len(n_labels_in)} of labels; both must be one a node"
+        )
     leaf = n_children == 0
     bad = np.flatnonzero((n_children < 0) | (n_labels_in < 0) | (leaf != (n_labels_in > 0)))
     if len(bad):
         children, labels = n_children[bad[0]], n_labels_in[bad[0]]
-        raise DataError(f"label tree, node {bad[0]}: {children} children and {labels} labels; exactly one of them must be positive")
+        raise DataError(
+            f"label tree, node {bad[0]}: {children} children and {labels} labels; exactly one of them "
+            "must be positive"
+        )
     ends = 1 + np.cumsum(n_children, dtype=np.int64)
     if ends[-1] != n_nodes or np.any(ends[:-1] <= np.arange(1, n_nodes)):
-        raise DataError(f"label tree: {n_nodes} nodes with {ends[-1] - 1} children; all but the root must be a child of an earlier node")
+        raise DataError(
+            f"label tree: {n_nodes} nodes with {ends[-1] - 1} children; each but the root must be "
+            "a child of an earlier node"
+        )
     if int(n_labels_in.sum(dtype=np.int64)) != n_labels:
-        raise DataError(f"label tree: the leaves hold {n_labels_in.sum(dtype=np.int64)} labels, but label_order has {n_labels}")
+        raise DataError(
+            f"label tree: leaves hold {n_labels_in.sum(dtype=np.int64)} labels, label_order has {n_labels}"
+        )
     _check_permutation(label_order)
     first_child = np.where(leaf, -1, ends - n_children).astype(np.int32)
     parent = np.full(n_nodes, -1, np.int32)
@@ -250,7 +281,9 @@ def _labels_below(n_labels_in: Int32, parent: Int32, starts: Int32) -> Int32:
     for level in range(len(starts) - 2, 0, -1):
         nodes = slice(starts[level], starts[level + 1])
         above = slice(starts[level - 1], starts[level])
-        sums = np.bincount(parent[nodes] - starts[level - 1], below[nodes], minlength=above.stop - above.start)
+        sums = np.bincount(
+            parent[nodes] - starts[level - 1], below[nodes], minlength=above.stop - above.start
+        )
         below[above] += sums.astype(np.int32)
     return below
 
@@ -273,7 +306,9 @@ def _check_permutation(label_order: Int32) -> None:
         raise DataError(f"label tree: label {label_order[outside[0]]} is outside 0..{n_labels - 1}")
     times = np.bincount(label_order, minlength=n_labels)
     if times.max(initial=1) > 1:
-        raise DataError(f"label tree: label {int(np.argmax(times > 1))} is in more than one place; each label must be in exactly one leaf")
+        raise DataError(
+            f"label tree: label {int(np.argmax(times > 1))} is in more than one place; one leaf must hold it"
+        )
 
 
 def _as_int32(values: Any, what: str) -> Int32:

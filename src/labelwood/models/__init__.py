@@ -1,1 +1,1 @@
-
+"""The contract of all models, the registry, and one file a model."""

@@ -32,6 +32,7 @@ class Model(ABC):
 
     name: ClassVar[str]
     Parameters: ClassVar[type[Params]] = Params
+    label_names_: tuple[str, ...] | None
 
     def __init__(self, **parameters: Any) -> None:
         self.Parameters.check_names(parameters, type(self).__name__)
@@ -71,9 +72,11 @@ class Model(ABC):
     def fit(self: M, x: Any, y: Any = None, *, progress: Progress = SILENT) -> M:
         """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels), or on a Dataset."""
         parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
+        label_names = None
         if isinstance(x, Dataset):
             if y is not None:
                 raise DataError("fit takes a Dataset alone, or x and y")
+            label_names = x.label_names
             x, y = x.features(), x.y
         elif y is None:
             raise DataError("fit needs labels: fit(x, y) or fit(dataset)")
@@ -86,13 +89,15 @@ class Model(ABC):
         self._fit(features, labels, parameters, progress)
         self._set_shape(features.shape[1], labels.shape[1], parameters)
         self.n_rows_ = int(features.shape[0])
+        # Kept with the model: an evaluation needs the training counts (propensities, bands), and people want names.
+        self.label_counts_ = np.bincount(labels.indices, minlength=labels.shape[1]).astype(np.int64)
+        self.label_names_ = None if label_names is None else tuple(label_names)
         return self
 
     def predict(self, x: Any, k: int = 5) -> TopK:
         """The k best labels of every row of x, best first; TopK with labels (n, k) and scores (n, k), -1 padded."""
         self._check_fitted()
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ParamError(f"k must be a whole number from 1 up, but is {k!r}")
+        self._check_k(k)
         features = self._checked_features(x)
         k = int(k)
         top = self._predict(features, min(k, self.n_labels_)) if features.shape[0] else empty(0, k)
@@ -146,6 +151,10 @@ class Model(ABC):
         self.n_features_ = int(n_features)
         self.n_labels_ = int(n_labels)
         self.parameters_: Any = parameters
+
+    def _check_k(self, k: Any) -> None:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise ParamError(f"k must be a whole number from 1 up, but is {k!r}")
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_labels_"):

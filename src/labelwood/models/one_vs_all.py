@@ -32,6 +32,9 @@ class OneVsAllParams(Params):
     """Parameters of one-vs-all."""
 
     C: float = param(1.0, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
+    rare_power: float = param(
+        0.25, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all labels the same", low=0, high=2
+    )
     loss: str = param("squared-hinge", "what an error costs", choices=LOSSES)
     eps: float = param(0.1, "stop when no dual gradient is larger", low=0, low_open=True)
     max_passes: int = param(100, "stop after this many passes over the rows", low=1)
@@ -57,13 +60,19 @@ class OneVsAll(Model):
         bounds = np.arange(n_labels + 1, dtype=np.int64)
         nodes = Nodes(np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True)
         options = SolverOptions(
-            parameters.loss, parameters.eps, parameters.max_passes, parameters.bias, parameters.prune,
-            parameters.seed, parameters.n_threads or 0,
-        )  # fmt: skip
-        cost = np.full(n_labels, parameters.C, np.float32)
-        self.blocks_ = train_blocks(
-            rows, int(self.feature_rank_.max(initial=-1)) + 1, y.tocsc(), nodes, options, cost, cost, progress, "labels"
+            loss=parameters.loss,
+            eps=parameters.eps,
+            max_passes=parameters.max_passes,
+            bias=parameters.bias,
+            prune=parameters.prune,
+            cost_positive=parameters.C,
+            cost_negative=parameters.C,
+            rare_power=parameters.rare_power,
+            seed=parameters.seed,
+            n_threads=parameters.n_threads or 0,
         )
+        n_features = int(self.feature_rank_.max(initial=-1)) + 1
+        self.blocks_ = train_blocks(rows, n_features, y.tocsc(), nodes, options, progress, "labels")
 
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
         rows = ranked_rows(x, self.feature_rank_, self.parameters_.normalize)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _MODELS = {
     "popular": ("labelwood.models.popular", "Popular"),
     "one-vs-all": ("labelwood.models.one_vs_all", "OneVsAll"),
+    "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
 }
 
 

@@ -23,6 +23,7 @@ from labelwood.progress import Progress
 LOSSES = ("squared-hinge", "logistic")
 # The margin of a label without a single training row: below any trained one that matters, so it comes last.
 UNTRAINED_MARGIN = -10.0
+MAX_CHILDREN = 256  # classifiers in one block
 _PREFIX = "blocks."
 
 
@@ -35,6 +36,9 @@ class SolverOptions:
     max_passes: int
     bias: float
     prune: float
+    cost_positive: float
+    cost_negative: float
+    rare_power: float
     seed: int
     n_threads: int
 
@@ -92,8 +96,6 @@ def train_blocks(
     y_by_place: sparse.csc_matrix,
     nodes: Nodes,
     options: SolverOptions,
-    cost_positive: npt.NDArray[np.float32],
-    cost_negative: npt.NDArray[np.float32],
     progress: Progress,
     what: str,
 ) -> WeightBlocks:
@@ -116,8 +118,9 @@ def train_blocks(
         options.bias,
         options.prune,
         UNTRAINED_MARGIN,
-        cost_positive,
-        cost_negative,
+        options.cost_positive,
+        options.cost_negative,
+        options.rare_power,
         options.seed,
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
@@ -136,14 +139,14 @@ class WeightBlocks:
         self.native = _native.WeightBlocks(n_features, **self.arrays)
         self.child_start = self.arrays["child_start"]
 
-    def to_arrays(self) -> Arrays:
+    def to_arrays(self, prefix: str = _PREFIX) -> Arrays:
         """The arrays under the names they are saved by."""
-        return {_PREFIX + name: array for name, array in self.arrays.items()}
+        return {prefix + name: array for name, array in self.arrays.items()}
 
     @classmethod
-    def from_arrays(cls, n_features: int, arrays: Arrays) -> WeightBlocks:
+    def from_arrays(cls, n_features: int, arrays: Arrays, prefix: str = _PREFIX) -> WeightBlocks:
         """The blocks of a saved model; ModelFileError if the arrays do not fit together."""
-        own = {name[len(_PREFIX) :]: array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
         try:
             blocks = cls(n_features, own)
         except (TypeError, ValueError, KeyError) as error:

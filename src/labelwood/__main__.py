@@ -1,0 +1,5 @@
+"""`python -m labelwood` is the `labelwood` command."""
+
+from labelwood.cli.main import main
+
+main()

@@ -1,0 +1,59 @@
+"""`labelwood data convert`: from any format that can be read to any that can be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelwood.cli import options
+
+
+def command(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The file to read.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="F", help="The format of OUT, if its ending does not say it."),
+    ] = None,
+    text: options.Text = None,
+    labels: options.Labels = None,
+    separator: options.Separator = None,
+    format: options.Format = None,
+    index_base: options.IndexBase = None,
+    on_bad_row: options.OnBadRow = "error",
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Read IN and write it as OUT."""
+    from labelwood.cli.console import count, say
+    from labelwood.cli.inputs import read_data
+    from labelwood.cli.outputs import check_file
+    from labelwood.cli.progress import shown
+    from labelwood.data.write import format_of_name, write
+    from labelwood.errors import ParamError
+
+    if to is None:
+        try:
+            format_of_name(target)  # an ending that says nothing is refused before the work
+        except ParamError as error:
+            raise ParamError(str(error).replace("format=", "--to")) from None
+    check_file(target, force=force)
+    with shown(quiet) as progress:
+        data = read_data(
+            source,
+            format=format,
+            text=text,
+            labels=labels,
+            separator=separator,
+            index_base=index_base,
+            on_bad_row=on_bad_row,
+            progress=progress,
+            quiet=quiet,
+        )
+        write(data, target, format=to)
+    if not quiet:
+        say(f"{count(data.n_rows, 'row')} written to {target}")

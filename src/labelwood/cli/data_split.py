@@ -1,0 +1,68 @@
+"""`labelwood data split`: one file becomes a training and a test file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelwood.cli import options
+
+
+def command(
+    data: options.DataFile,
+    out_train: Annotated[
+        Path, typer.Option("--out-train", metavar="FILE", help="Where the training rows go.")
+    ],
+    out_test: Annotated[Path, typer.Option("--out-test", metavar="FILE", help="Where the test rows go.")],
+    test: Annotated[
+        float, typer.Option("--test", metavar="SHARE", help="The share of test rows, such as 0.2.")
+    ] = 0.2,
+    stratify: Annotated[
+        bool, typer.Option("--stratify/--no-stratify", help="Spread rare labels fairly over both parts.")
+    ] = True,
+    seed: options.Seed = 0,
+    text: options.Text = None,
+    labels: options.Labels = None,
+    separator: options.Separator = None,
+    format: options.Format = None,
+    index_base: options.IndexBase = None,
+    on_bad_row: options.OnBadRow = "error",
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Split DATA into a training and a test file."""
+    from labelwood.cli.console import count, say
+    from labelwood.cli.inputs import read_data
+    from labelwood.cli.outputs import check_file
+    from labelwood.cli.progress import shown
+    from labelwood.data.split import split
+    from labelwood.data.write import write
+    from labelwood.errors import ParamError
+
+    if not 0 < test < 1:
+        raise ParamError(f"--test must be a share above 0 and below 1, but is {test:g}")
+    if out_train.absolute() == out_test.absolute():
+        raise ParamError(f"--out-train and --out-test are both {out_train}; they must differ")
+    for path in (out_train, out_test):
+        check_file(path, force=force)
+    with shown(quiet) as progress:
+        found = read_data(
+            data,
+            format=format,
+            text=text,
+            labels=labels,
+            separator=separator,
+            index_base=index_base,
+            on_bad_row=on_bad_row,
+            progress=progress,
+            quiet=quiet,
+        )
+        parts = split(found, test=test, seed=seed, stratify=stratify)
+        for part, path in zip(parts, (out_train, out_test), strict=True):
+            write(part, path)
+    if not quiet:
+        say(
+            f"{count(parts[0].n_rows, 'row')} written to {out_train}, {count(parts[1].n_rows, 'row')} to {out_test}"
+        )

@@ -1,0 +1,63 @@
+"""`labelwood inspect`: what a saved folder holds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from labelwood.cli import options
+
+
+def command(
+    model: options.ModelFolder,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every byte and compare all checksums.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Show what a saved model is made of."""
+    from labelwood.cli.console import show_json
+    from labelwood.storage.load import load_folder
+
+    manifest, arrays = load_folder(model, verify=verify)
+    n_bytes = sum(array.nbytes for array in arrays.values())
+    if json:
+        show_json({**manifest, "n_bytes": n_bytes, "verified": verify})
+        return
+    _show(str(model), manifest, n_bytes, verify)
+
+
+def _show(folder: str, manifest: dict[str, Any], n_bytes: int, verified: bool) -> None:
+    from labelwood.cli.console import count, show, show_table, size
+
+    shape = manifest["shape"]
+    facts = [
+        ("kind", manifest["kind"]),
+        ("model", manifest["name"]),
+        ("trained on", f"{count(shape['n_rows'], 'row')}, {count(shape['n_features'], 'feature')}"),
+        ("labels", f"{shape['n_labels']:,}"),
+        ("seed", str(manifest["seed"])),
+        ("size", f"{size(n_bytes)} in {count(len(manifest['arrays']), 'array')}"),
+        ("created", f"{manifest['created']} by labelwood {manifest['labelwood_version']}"),
+    ]
+    facts += [("checksums", "all right")] if verified else []
+    show_table(folder, ("what", "value"), facts, align="ll")
+    tables = [
+        ("Parameters", manifest["parameters"]),
+        ("Metrics", manifest["metrics"]),
+        ("Kept beside", manifest["extra"]),
+    ]
+    for title, values in tables:
+        if values:
+            show_table(
+                title, ("name", "value"), [(name, str(value)) for name, value in values.items()], align="ll"
+            )
+    largest = sorted(manifest["arrays"].items(), key=lambda item: item[0])
+    show_table(
+        "Arrays",
+        ("name", "type", "shape"),
+        [(name, entry["dtype"], " x ".join(f"{n:,}" for n in entry["shape"])) for name, entry in largest],
+        align="lll",
+    )
+    show("Next: labelwood predict, evaluate or explain with this folder.")

@@ -1,0 +1,48 @@
+"""Options that several commands share, so that they are named and explained alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the output path.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
+Threads = Annotated[
+    int | None, typer.Option("--threads", metavar="N", min=1, help="Threads to use. Default: all processors.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same result.")]
+
+DataFile = Annotated[
+    Path, typer.Argument(metavar="DATA", help="A data file; the format is found from name and content.")
+]
+ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a saved model.")]
+
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="F", help="The format of DATA, if it cannot be found from the file."),
+]
+Text = Annotated[
+    str | None, typer.Option("--text", metavar="COL", help="The column (or key) that holds the text.")
+]
+Labels = Annotated[
+    str | None, typer.Option("--labels", metavar="COL", help="The column (or key) that holds the labels.")
+]
+Separator = Annotated[
+    str | None,
+    typer.Option("--separator", metavar="S", help="What stands between labels of one cell, such as ';'."),
+]
+IndexBase = Annotated[
+    int | None,
+    typer.Option(
+        "--index-base", metavar="0|1", min=0, max=1, help="The number of the first feature in svmlight files."
+    ),
+]
+OnBadRow = Annotated[
+    str,
+    typer.Option(
+        "--on-bad-row", metavar="error|skip", help="Stop at a damaged row, or skip, count and report it."
+    ),
+]

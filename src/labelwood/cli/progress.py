@@ -1,0 +1,67 @@
+"""Progress for people: a bar on a terminal, a plain line now and then elsewhere, nothing when quiet; on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from labelwood.cli.console import say
+from labelwood.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Lines:
+    """A Progress that writes at most one line in ten seconds: quick work stays silent."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, write: Callable[[str], None] = say
+    ) -> None:
+        self._clock = clock
+        self._write = write
+        self._last = clock()
+
+    def step(self, what: str, done: int, total: int) -> None:
+        """Write a line if the last one is long ago."""
+        now = self._clock()
+        if now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        self._write(f"{what}: {done:,} of {total:,} ({done / total:.0%})" if total else f"{what}: {done:,}")
+
+
+class Bar:
+    """A Progress that moves one bar of rich for each kind of work."""
+
+    def __init__(self, display: Any) -> None:
+        self._display = display
+        self._tasks: dict[str, TaskID] = {}
+
+    def step(self, what: str, done: int, total: int) -> None:
+        """Move the bar of this work."""
+        if what not in self._tasks:
+            self._tasks[what] = self._display.add_task(what, total=total or None)
+        self._display.update(self._tasks[what], completed=done, total=total or None)
+
+
+@contextmanager
+def shown(quiet: bool = False) -> Iterator[Progress]:
+    """A Progress that suits where stderr goes; the bar is gone when the work is done."""
+    if quiet:
+        yield SILENT
+    elif sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Display
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Display(*columns, console=Console(stderr=True), transient=True) as display:
+            yield Bar(display)
+    else:
+        yield Lines()

@@ -1,0 +1,127 @@
+"""`labelwood train`: a data file in, a saved model out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labelwood.cli import options
+
+if TYPE_CHECKING:
+    from labelwood.data.dataset import Dataset
+    from labelwood.models.base import Model
+    from labelwood.progress import Progress
+    from labelwood.tagger import Tagger
+
+
+def command(
+    data: options.DataFile,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to save the model in.")],
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="NAME", help="A model (see `labelwood models`).")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A parameter of the model, or features.KEY for texts; repeatable.",
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    text: options.Text = None,
+    labels: options.Labels = None,
+    separator: options.Separator = None,
+    format: options.Format = None,
+    index_base: options.IndexBase = None,
+    on_bad_row: options.OnBadRow = "error",
+    force: options.Force = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Train a model on DATA and save it.
+
+    Texts (JSONL, CSV, TSV, Parquet, fastText, Annif) give a tagger that answers with label names; feature files (XMC
+    repository, svmlight, npz, ARFF) give a plain model.
+    """
+    import time
+
+    from labelwood.cli.console import count, show, show_json
+    from labelwood.cli.inputs import index_base as found_base
+    from labelwood.cli.inputs import read_data
+    from labelwood.cli.outputs import check_folder
+    from labelwood.cli.progress import shown
+    from labelwood.tagger import DEFAULT_MODEL
+
+    check_folder(out, force=force)
+    settings = Settings(model or DEFAULT_MODEL, set_ or [], seed, threads)
+    start = time.perf_counter()
+    with shown(quiet) as progress:
+        found = read_data(
+            data,
+            format=format,
+            text=text,
+            labels=labels,
+            separator=separator,
+            index_base=index_base,
+            on_bad_row=on_bad_row,
+            n_threads=threads,
+            progress=progress,
+            quiet=quiet or json,
+        )
+        trained = train(found, settings, progress)
+        seconds = time.perf_counter() - start
+        base = index_base if index_base is not None else found_base(found)
+        trained.save(out, extra={"data": str(data)} | ({} if base is None else {"index_base": base}))
+    facts = {
+        "out": str(out),
+        "kind": "tagger" if found.x is None else "model",
+        "model": settings.name,
+        "n_rows": found.n_rows,
+        "n_labels": found.n_labels,
+        "seconds": round(seconds, 3),
+        "notes": list(found.notes),
+    }
+    if json:
+        show_json(facts)
+        return
+    what = f"{count(found.n_rows, 'row')} with {count(found.n_labels, 'label')}"
+    show(f"trained {settings.name} on {what} in {seconds:.1f} s; saved in {out}")
+
+
+class Settings:
+    """The model's name and its parameters as the command line gave them, checked before any data is read."""
+
+    def __init__(self, name: str, assignments: list[str], seed: int, threads: int | None) -> None:
+        from labelwood.models.registry import model_class
+
+        of_features = [one.removeprefix("features.") for one in assignments if one.startswith("features.")]
+        of_model = [one for one in assignments if not one.startswith("features.")]
+        cls = model_class(name)
+        self.name = name
+        self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
+        self.model_params.update(cls.Parameters.parse(of_model, name))
+        cls.Parameters.checked(self.model_params, name)
+        self.features: dict[str, Any] = {}
+        if of_features:
+            from labelwood.features.tfidf_params import TfidfParams
+
+            self.features = TfidfParams.parse(of_features, "features")
+            TfidfParams.checked(self.features, "features")
+
+
+def train(data: Dataset, settings: Settings, progress: Progress) -> Tagger | Model:
+    """The trained Tagger if the rows are texts, else the trained model."""
+    from labelwood.errors import ParamError
+    from labelwood.models.registry import model_class
+    from labelwood.tagger import Tagger
+
+    if data.x is None:
+        tagger = Tagger(settings.name, features=settings.features, model_params=settings.model_params)
+        return tagger.fit(data, progress=progress)
+    if settings.features:
+        raise ParamError(f"{data.source}: holds features, not texts; --set features.* is for texts")
+    return model_class(settings.name)(**settings.model_params).fit(data, progress=progress)

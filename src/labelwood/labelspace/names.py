@@ -1,0 +1,127 @@
+"""Label names <-> label numbers: lists of names a row become a label matrix, and unknown names are told apart."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import DataError
+
+SHOWN = 5
+
+
+def checked_names(labels: Iterable[Iterable[str]], what: str = "labels") -> list[list[str]]:
+    """The names of every row as lists; DataError names the row that is no list of non-empty strings."""
+    if isinstance(labels, (str, bytes)):
+        raise DataError(f"{what} must be one list of names a row, but one string came")
+    rows: list[list[str]] = []
+    for row, names in enumerate(labels):
+        if isinstance(names, (str, bytes)):
+            raise DataError(
+                f"{what}, row {row}: expected a list of names, but got the string {names!r}; write [{names!r}]"
+            )
+        if names is None or not isinstance(names, Iterable):
+            raise DataError(f"{what}, row {row}: expected a list of names, but got {names!r}")
+        found = list(names)
+        for name in found:
+            if not isinstance(name, str) or not name.strip():
+                raise DataError(
+                    f"{what}, row {row}: a label name must be a string with words, but is {name!r}"
+                )
+        rows.append(found)
+    return rows
+
+
+def all_names(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Every name once, sorted: the same names give the same numbers in whatever order the rows come."""
+    return tuple(sorted({name for names in rows for name in names}))
+
+
+def name_ids(names: Sequence[str]) -> dict[str, int]:
+    """Name -> number; DataError if a name stands for two labels."""
+    ids = {name: number for number, name in enumerate(names)}
+    if len(ids) != len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise DataError(f"the label name {twice!r} stands for two labels; names must differ")
+    return ids
+
+
+def label_matrix(
+    rows: Sequence[Sequence[str]], ids: Mapping[str, int]
+) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    """(y, unknown): a CSR matrix of ones over the known names, then over the unknown ones in order of appearance.
+
+    Unknown names keep columns of their own, so that an evaluation counts them as labels that were missed.
+    """
+    extra: dict[str, int] = {}
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    columns: list[int] = []
+    for row, names in enumerate(rows):
+        found = set()
+        for name in names:
+            number = ids.get(name)
+            found.add(extra.setdefault(name, len(ids) + len(extra)) if number is None else number)
+        columns.extend(sorted(found))
+        indptr[row + 1] = len(columns)
+    shape = (len(rows), len(ids) + len(extra))
+    return sparse.csr_matrix((np.ones(len(columns), np.float32), columns, indptr), shape=shape), tuple(extra)
+
+
+def renumbered(
+    y: sparse.csr_matrix, names: Sequence[str], ids: Mapping[str, int]
+) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    """(y, unknown): the label matrix of `names` with its columns moved to `ids`; unknown names that occur come last."""
+    used = np.zeros(len(names), bool)
+    used[y.indices] = True
+    target = np.full(len(names), -1, np.int64)
+    unknown: list[str] = []
+    for column, name in enumerate(names):
+        number = ids.get(name)
+        if number is None and used[column]:
+            number = len(ids) + len(unknown)
+            unknown.append(name)
+        target[column] = -1 if number is None else number
+    shape = (y.shape[0], len(ids) + len(unknown))
+    moved = sparse.csr_matrix((y.data.copy(), target[y.indices], y.indptr.copy()), shape=shape)
+    moved.sort_indices()
+    return moved, tuple(unknown)
+
+
+def padded_counts(counts: npt.NDArray[np.int64], n_labels: int) -> npt.NDArray[np.int64]:
+    """The training rows of each label, with zeros for labels that were not there in training."""
+    return np.concatenate([counts, np.zeros(n_labels - len(counts), np.int64)])
+
+
+def unknown_label(name: str, ids: Mapping[str, int]) -> str:
+    """The message for an unknown label name: the nearest known names, not the whole (perhaps huge) list."""
+    near = difflib.get_close_matches(name, ids, n=3, cutoff=0.6)
+    if near:
+        return f"unknown label {name!r}; did you mean {' or '.join(repr(other) for other in near)}?"
+    some = ", ".join(repr(known) for known in list(ids)[:SHOWN])
+    return (
+        f"unknown label {name!r}; the {len(ids)} known labels are {some}{', ...' if len(ids) > SHOWN else ''}"
+    )
+
+
+def packed(names: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """(utf8, ends): the names as one array of bytes and the end of each, ready to be saved."""
+    encoded = [name.encode("utf-8") for name in names]
+    ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), np.uint8), ends
+
+
+def unpacked(utf8: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> tuple[str, ...]:
+    """The names that `packed` packed; DataError if the arrays do not fit together."""
+    starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
+    if np.any(ends < starts) or (int(ends[-1]) if len(ends) else 0) != len(utf8):
+        raise DataError("the label names are damaged: their ends do not fit their bytes")
+    raw = utf8.tobytes()
+    try:
+        return tuple(raw[a:b].decode("utf-8") for a, b in zip(starts.tolist(), ends.tolist(), strict=True))
+    except UnicodeDecodeError as error:
+        raise DataError(f"the label names are damaged: {error}") from None

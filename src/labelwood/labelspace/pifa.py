@@ -1,0 +1,58 @@
+"""Label vectors from the features of the rows that carry the label (PIFA)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelwood import _native
+from labelwood.errors import ParamError
+from labelwood.matrices import as_features, as_labels, check_same_rows, column_ids, row_pointers
+
+
+def label_vectors(
+    x: Any,
+    y: Any,
+    *,
+    normalize_y: bool = False,
+    max_features: int | None = None,
+    n_threads: int | None = None,
+) -> sparse.csr_matrix:
+    """The vector of every label, CSR float32 (n_labels, n_features): the sum of its rows of x, to length 1.
+
+    A label without rows has an empty vector. normalize_y: a row with n labels counts 1/sqrt(n) (as PECOS
+    does), so that rows with many labels blur less. max_features: keep only so many of the largest values of
+    each label.
+    """
+    features, labels = as_features(x), as_labels(y)
+    check_same_rows(features, labels)
+    if max_features is not None and (isinstance(max_features, bool) or max_features < 1):
+        raise ParamError(f"max_features must be a whole number from 1 up or None, but is {max_features!r}")
+    by_label = labels.tocsc()
+    inputs = (
+        row_pointers(features),
+        column_ids(features),
+        features.data,
+        int(features.shape[1]),
+        row_pointers(by_label),
+        column_ids(by_label),
+    )
+    threads = n_threads or 0
+    counts = np.zeros(labels.shape[1], np.int64)
+    _native.pifa_counts(*inputs, max_features or 0, threads, counts)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    weights = None
+    if normalize_y:
+        weights = (1 / np.sqrt(np.maximum(np.diff(labels.indptr), 1))).astype(np.float32)
+    _native.pifa_fill(*inputs, weights, starts, threads, columns, values)
+    # scipy would copy int32 columns to int64 beside int64 pointers, so give it small pointers where they fit.
+    pointers = starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
+    vectors = sparse.csr_matrix(
+        (values, columns, pointers), shape=(labels.shape[1], features.shape[1]), copy=False
+    )
+    vectors.has_sorted_indices = True
+    vectors.has_canonical_format = True
+    return vectors

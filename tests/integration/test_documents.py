@@ -1,0 +1,80 @@
+"""README, tutorial and how-to pages: every ```sh and ```python block runs, and shows what the page says it shows."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/tutorial.md", "docs/how-to/formats.md"]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page):
+    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def shape(line):
+    """A line without what may differ from machine to machine and from version to version: numbers, bars, spaces."""
+    return " ".join(re.sub(r"\d[\d,.]*", "#", re.sub(r"[█░─]+", "", line)).split())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the pages speak to a POSIX shell")
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_runs_from_top_to_bottom(page, tmp_path):
+    found = blocks(page)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "PYTHONIOENCODING": "utf-8"}
+    earlier, shown = "", ""
+    for language, code in found:
+        if language == "sh":
+            command = ["sh", "-ec", code]
+        elif language == "python":
+            # One page is one session: later blocks use the names of earlier ones, but only the last one's output counts.
+            setup = f"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n    exec({earlier!r})\n"
+            command = [sys.executable, "-W", "error", "-c", setup + code]
+            earlier += code
+        elif language == "text":
+            real = {shape(line) for line in shown.splitlines()}
+            for line in code.splitlines():
+                assert shape(line) in real, f"{page} shows {line!r}, but the command printed:\n{shown}"
+            continue
+        else:
+            assert language == "console", (
+                f"{page}: a block of {language} is neither run nor marked as not to be run"
+            )
+            continue
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", timeout=120
+        )
+        assert done.returncode == 0, f"{page}:\n{code}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        shown = done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "docs/architecture.md"])
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if "://" not in target:
+            assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}"
+
+
+def test_the_example_runs(tmp_path):
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "quickstart.py")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "same answers: True" in done.stdout
+
+
+def test_reference_pages_are_current():
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "tools" / "make_reference.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    for name, make in tool.PAGES.items():
+        written = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
+        assert written == make(), f"run `python tools/make_reference.py`: {name} is old"

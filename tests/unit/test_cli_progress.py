@@ -1,0 +1,72 @@
+"""Progress of the command line: rare lines where there is no terminal, nothing when quiet."""
+
+import io
+import sys
+
+from labelwood.cli.progress import Bar, Lines, shown
+from labelwood.progress import SILENT
+
+
+def test_quick_work_writes_no_line():
+    written = []
+    lines = Lines(clock=lambda: 0.0, write=written.append)
+    for done in range(1000):
+        lines.step("training", done, 1000)
+    assert written == []
+
+
+def test_slow_work_writes_one_line_in_ten_seconds():
+    now, written = [0.0], []
+    lines = Lines(clock=lambda: now[0], write=written.append)
+    for second in range(35):
+        now[0] = float(second)
+        lines.step("training", second, 100)
+    assert written == ["training: 10 of 100 (10%)", "training: 20 of 100 (20%)", "training: 30 of 100 (30%)"]
+
+
+def test_unknown_totals_are_left_out():
+    now, written = [0.0], []
+    lines = Lines(clock=lambda: now[0], write=written.append)
+    now[0] = 11.0
+    lines.step("reading", 12345, 0)
+    assert written == ["reading: 12,345"]
+
+
+def test_the_bar_makes_one_task_for_each_work():
+    class Display:
+        def __init__(self):
+            self.tasks, self.updates = [], []
+
+        def add_task(self, what, total):
+            self.tasks.append((what, total))
+            return len(self.tasks) - 1
+
+        def update(self, task, completed, total):
+            self.updates.append((task, completed, total))
+
+    display = Display()
+    bar = Bar(display)
+    bar.step("reading", 1, 0)
+    bar.step("training", 1, 10)
+    bar.step("training", 2, 10)
+    assert display.tasks == [("reading", None), ("training", 10)]
+    assert display.updates == [(0, 1, None), (1, 1, 10), (1, 2, 10)]
+
+
+def test_where_it_is_shown(monkeypatch):
+    with shown(quiet=True) as progress:
+        assert progress is SILENT
+    with shown() as progress:
+        assert isinstance(progress, Lines)
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with shown() as progress:
+        assert isinstance(progress, Bar)
+        progress.step("training trees", 3, 4)
+    assert "training trees" in terminal.getvalue()

@@ -1,0 +1,76 @@
+"""Label names: lists of names a row <-> matrix columns."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelwood.errors import DataError
+from labelwood.labelspace import names
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("red", "one list of names a row, but one string came"),
+        ([["red"], "blue"], r"row 1: expected a list of names, but got the string 'blue'; write \['blue'\]"),
+        ([["red"], None], "row 1: expected a list of names, but got None"),
+        ([3], "row 0: expected a list of names, but got 3"),
+        ([[""]], "row 0: a label name must be a string with words, but is ''"),
+        ([["  "]], "row 0: a label name"),
+        ([[float("nan")]], "but is nan"),
+        ([[None]], "but is None"),
+        ([[1]], "but is 1"),
+    ],
+)
+def test_what_is_no_list_of_names_is_refused(labels, message):
+    with pytest.raises(DataError, match=message):
+        names.checked_names(labels)
+
+
+def test_tuples_sets_and_arrays_are_lists_too():
+    made = names.checked_names([("a",), {"b"}, np.array(["c", "d"]), (name for name in "e"), []])
+    assert made == [["a"], ["b"], ["c", "d"], ["e"], []]
+
+
+def test_numbers_do_not_depend_on_the_order_of_rows():
+    assert names.all_names([["b"], ["a", "b"]]) == names.all_names([["b", "a"], []]) == ("a", "b")
+
+
+def test_matrix_with_unknown_names_last():
+    y, unknown = names.label_matrix([["b", "a", "b"], [], ["x", "a"], ["y", "x"]], {"a": 0, "b": 1})
+    assert unknown == ("x", "y")
+    assert y.toarray().tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 1]]
+    assert y.has_canonical_format
+
+
+def test_renumbered_moves_columns_by_name():
+    y = sparse.csr_matrix([[1, 1, 0, 0], [0, 1, 1, 0]], dtype=np.float32)
+    moved, unknown = names.renumbered(y, ["c", "b", "x", "never used"], {"a": 0, "b": 1, "c": 2})
+    assert unknown == ("x",)
+    assert moved.toarray().tolist() == [[0, 1, 1, 0], [0, 1, 0, 1]]
+    assert y.toarray().tolist() == [[1, 1, 0, 0], [0, 1, 1, 0]]
+
+
+def test_one_name_for_two_labels_is_refused():
+    with pytest.raises(DataError, match="'a' stands for two labels"):
+        names.name_ids(["b", "a", "c", "a"])
+
+
+def test_unknown_label_gives_the_nearest():
+    ids = names.name_ids(["baking", "bread", "soup"])
+    assert "did you mean 'baking'" in names.unknown_label("bakin", ids)
+    assert "the 3 known labels are 'baking', 'bread', 'soup'" in names.unknown_label("zzzz", ids)
+
+
+@pytest.mark.parametrize("given", [(), ("a",), ("a", "", "Käse", "日本", "x y")])
+def test_packing_round_trip(given):
+    assert names.unpacked(*names.packed(given)) == given
+
+
+@pytest.mark.parametrize(
+    ("utf8", "ends"),
+    [(b"ab", [1]), (b"ab", [3]), (b"ab", [2, 1]), (b"", [1]), (b"a", []), (b"\xff", [1]), (b"ab", [-1, 2])],
+)
+def test_damaged_names_are_refused(utf8, ends):
+    with pytest.raises(DataError, match="damaged"):
+        names.unpacked(np.frombuffer(utf8, np.uint8), np.array(ends, np.int64))

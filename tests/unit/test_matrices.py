@@ -1,0 +1,141 @@
+"""Matrices: anything sparse or dense in, checked CSR out, the caller's arrays untouched."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelwood.errors import DataError
+from labelwood.matrices import (
+    as_features,
+    as_labels,
+    check_same_rows,
+    column_ids,
+    normalized_rows,
+    row_pointers,
+)
+
+DENSE = np.array([[0, 1.5, 0, 2], [0, 0, 0, 0], [3, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        sparse.csr_matrix,
+        sparse.csc_matrix,
+        sparse.coo_matrix,
+        sparse.lil_matrix,
+        sparse.dok_matrix,
+        sparse.csr_array,
+        sparse.csc_array,
+        sparse.coo_array,
+        np.asarray,
+        np.ndarray.tolist,
+        np.asfortranarray,
+    ],
+)
+def test_every_kind_gives_the_same_float32_csr(make):
+    matrix = as_features(make(DENSE))
+    assert type(matrix) is sparse.csr_matrix
+    assert matrix.dtype == np.float32
+    assert matrix.has_canonical_format
+    np.testing.assert_array_equal(matrix.toarray(), DENSE.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.float64, bool])
+def test_every_number_type_is_taken(dtype):
+    source = DENSE.astype(dtype)
+    np.testing.assert_array_equal(as_features(sparse.csr_matrix(source)).toarray(), source.astype(np.float32))
+
+
+def test_one_row_may_be_one_dimensional():
+    assert as_features([0, 1, 2]).shape == (1, 3)
+    assert as_features(sparse.coo_array(np.array([0, 1, 2]))).shape == (1, 3)
+
+
+def test_unsorted_and_duplicate_entries_are_put_right_without_touching_the_source():
+    data, indices, indptr = (
+        np.array([1, 2, 3], np.float32),
+        np.array([2, 0, 2], np.int32),
+        np.array([0, 3], np.int32),
+    )
+    source = sparse.csr_matrix((data, indices, indptr), shape=(1, 3))
+    assert as_features(source).toarray().tolist() == [[2, 0, 4]]
+    assert indices.tolist() == [2, 0, 2]
+    assert data.tolist() == [1, 2, 3]
+
+
+def test_read_only_arrays_are_fine():
+    source = sparse.csr_matrix(DENSE.astype(np.float32))
+    for array in (source.data, source.indices, source.indptr):
+        array.setflags(write=False)
+    np.testing.assert_array_equal(as_features(source).toarray(), DENSE)
+    np.testing.assert_array_equal(as_labels(source).toarray(), DENSE != 0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e39])
+@pytest.mark.parametrize("make", [sparse.csr_matrix, np.asarray])
+def test_values_that_are_not_finite_are_refused_with_their_row(make, bad):
+    dense = DENSE.copy()
+    dense[2, 0] = bad
+    with pytest.raises(DataError, match=r"x, row 2: feature 0 is -?(nan|inf)"):
+        as_features(make(dense))
+
+
+def test_large_but_finite_values_are_kept():
+    big = np.full((1, 4), np.finfo(np.float32).max)
+    np.testing.assert_array_equal(as_features(big).toarray(), big)
+
+
+@pytest.mark.parametrize("source", ["words", [["a"]], [[1, 2], [3]], object()])
+def test_what_is_not_numbers_is_refused(source):
+    with pytest.raises(DataError, match="must be a scipy sparse matrix or an array of numbers"):
+        as_features(source)
+
+
+@pytest.mark.parametrize("source", [3.0, None, np.zeros((2, 2, 2))])
+def test_other_dimensions_are_refused(source):
+    with pytest.raises(DataError, match="must have two dimensions"):
+        as_features(source)
+
+
+def test_labels_become_ones_and_stored_zeros_vanish():
+    source = sparse.csr_matrix(
+        (np.array([2.0, 0.0, -1.0]), np.array([0, 1, 2]), np.array([0, 2, 3])), shape=(2, 3)
+    )
+    labels = as_labels(source)
+    assert labels.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert labels.nnz == 2
+    assert source.data.tolist() == [2.0, 0.0, -1.0]
+
+
+def test_labels_must_be_finite():
+    with pytest.raises(DataError, match="not finite"):
+        as_labels(np.array([[1, np.nan]]))
+
+
+def test_check_same_rows():
+    check_same_rows(as_features(DENSE), as_labels(DENSE))
+    with pytest.raises(DataError, match="x has 3 rows but y has 2"):
+        check_same_rows(as_features(DENSE), as_labels(DENSE[:2]))
+
+
+def test_normalized_rows_have_length_one_or_zero():
+    source = as_features(np.vstack([DENSE, np.zeros(4)]))
+    before = source.data.copy()
+    unit = normalized_rows(source)
+    np.testing.assert_allclose(np.linalg.norm(unit.toarray(), axis=1), [1, 0, 1, 0], rtol=1e-6)
+    np.testing.assert_array_equal(source.data, before)
+    assert normalized_rows(as_features(np.zeros((2, 3)))).nnz == 0
+
+
+def test_normalized_rows_of_explicit_zeros_stay_zero():
+    source = sparse.csr_matrix((np.zeros(1, np.float32), [0], [0, 1]), shape=(1, 2))
+    assert normalized_rows(as_features(source)).toarray().tolist() == [[0, 0]]
+
+
+def test_index_types_are_what_kernels_want():
+    matrix = sparse.csr_matrix(DENSE)
+    matrix.indices = matrix.indices.astype(np.int64)
+    matrix.indptr = matrix.indptr.astype(np.int64)
+    assert row_pointers(matrix).dtype == np.int64
+    assert column_ids(matrix).dtype == np.int32

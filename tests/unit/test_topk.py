@@ -1,0 +1,89 @@
+"""TopK: shapes, types, padding, and the ways in and out."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelwood.errors import DataError
+from labelwood.topk import PAD, TopK, empty
+
+
+@pytest.fixture
+def top():
+    return TopK([[2, 0, 1], [1, PAD, PAD]], [[0.9, 0.5, 0.25], [0.75, -np.inf, -np.inf]])
+
+
+def test_types_and_shape(top):
+    assert top.labels.dtype == np.int32
+    assert top.scores.dtype == np.float32
+    assert (len(top), top.k) == (2, 3)
+
+
+def test_wide_types_are_narrowed():
+    made = TopK(np.array([[1]], np.int64), np.array([[1.0]], np.float64))
+    assert (made.labels.dtype, made.scores.dtype) == (np.int32, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "message"),
+    [
+        ([[1, 2]], [[0.5]], "one shape"),
+        ([1, 2], [0.5, 0.4], "one shape"),
+        ([[1.5]], [[0.5]], "must be integers, but are float64"),
+        ([[-2]], [[0.5]], "smallest is -2"),
+    ],
+)
+def test_bad_input_is_refused(labels, scores, message):
+    with pytest.raises(DataError, match=message):
+        TopK(labels, scores)
+
+
+def test_iteration_leaves_padding_out(top):
+    assert list(top) == [[(2, pytest.approx(0.9)), (0, 0.5), (1, 0.25)], [(1, 0.75)]]
+
+
+def test_rows_are_taken_by_number_slice_and_mask(top):
+    assert top[0].labels.tolist() == [[2, 0, 1]]
+    assert top[np.int64(1)].labels.tolist() == [[1, PAD, PAD]]
+    assert top[1:].labels.tolist() == [[1, PAD, PAD]]
+    assert top[np.array([False, True])].labels.tolist() == [[1, PAD, PAD]]
+    assert len(top[[]]) == 0
+
+
+def test_cut_shortens_and_pads(top):
+    assert top.cut(1).labels.tolist() == [[2], [1]]
+    wide = top.cut(5)
+    assert wide.labels[:, 3:].tolist() == [[PAD, PAD], [PAD, PAD]]
+    assert np.all(np.isneginf(wide.scores[:, 3:]))
+    np.testing.assert_array_equal(wide.cut(3).labels, top.labels)
+
+
+def test_names(top):
+    assert top.names(["a", "b", "c"])[1] == [("b", 0.75)]
+
+
+def test_csr_round_trip(top):
+    matrix = top.to_csr(4)
+    assert matrix.shape == (2, 4)
+    assert matrix.has_sorted_indices
+    assert matrix[0, 2] == np.float32(0.9)
+    back = TopK.from_csr(matrix, 3)
+    np.testing.assert_array_equal(back.labels, top.labels)
+    np.testing.assert_array_equal(back.scores, top.scores)
+
+
+def test_from_csr_breaks_ties_by_the_smaller_label():
+    made = TopK.from_csr(sparse.csr_matrix([[0.5, 0.7, 0.5, 0.7]]), 3)
+    assert made.labels.tolist() == [[1, 3, 0]]
+
+
+def test_from_lists():
+    made = TopK.from_lists([[(3, 0.5)], [], [(1, 0.9), (2, 0.8), (0, 0.1)]], k=2)
+    assert made.labels.tolist() == [[3, PAD], [PAD, PAD], [1, 2]]
+    assert TopK.from_lists([]).labels.shape == (0, 0)
+
+
+def test_empty_is_padding_only():
+    made = empty(2, 3)
+    assert np.all(made.labels == PAD)
+    assert np.all(np.isneginf(made.scores))
