@@ -156,7 +156,9 @@ class WeightBlocks:
             raise ModelFileError("the weight blocks are damaged: a bias is not a finite number")
         return blocks
 
-    def margins(self, block: int, features: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def margins(
+        self, block: int, features: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float32]:
         """The margins of one row under all classifiers of a block."""
         out = np.empty(int(self.child_start[block + 1] - self.child_start[block]), np.float32)
         self.native.block_margins(block, features, values, out)
