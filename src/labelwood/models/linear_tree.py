@@ -30,6 +30,7 @@ from labelwood.models.weight_blocks import (
     rank_features,
     ranked_rows,
     train_blocks,
+    training_memory,
 )
 from labelwood.params import Params, param
 from labelwood.progress import Progress
@@ -133,6 +134,10 @@ class LinearTree(Model):
             n_threads=parameters.n_threads,
             progress=progress,
         )
+
+    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+        # label vectors, then the blocks of every tree
+        return training_memory(x, y, parameters.n_threads, per_weight=8 + 6 * parameters.n_trees)
 
     def _take(self, trees: list[LabelTree], blocks: list[WeightBlocks]) -> None:
         self.trees_ = trees

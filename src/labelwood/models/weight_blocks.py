@@ -16,6 +16,7 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import DataError, ModelFileError
+from labelwood.labelspace.pifa import label_features
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
 from labelwood.models.base import Arrays
 from labelwood.progress import Progress
@@ -90,6 +91,17 @@ def ranked_rows(x: sparse.csr_matrix, feature_rank: npt.NDArray[np.int32], norma
     return Rows(indptr, np.ascontiguousarray(indices), np.ascontiguousarray(data))
 
 
+def training_memory(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int | None, per_weight: int) -> int:
+    """The bytes of training linear classifiers at its peak, from above.
+
+    Two copies of the rows, each thread's weights and duals of 16 labels, and per_weight bytes for every feature that
+    occurs in a label's rows: those are the ones that keep a weight. Measured on five data sets: 1.0 to 1.4 of the peak.
+    """
+    threads = n_threads or _native.max_threads()
+    scratch = threads * (72 * (x.shape[1] + 1) + 72 * x.shape[0])
+    return int(16_000_000 + 24 * x.nnz + scratch + per_weight * label_features(x, y, n_threads))
+
+
 def train_blocks(
     rows: Rows,
     n_features: int,
@@ -126,7 +138,9 @@ def train_blocks(
         lambda done, total: progress.step(what, done, total),
     )
     if not np.all(np.isfinite(arrays["bias"])):
-        raise DataError("training overflowed: the feature values are too large for float32; scale them, or set normalize=True")
+        raise DataError(
+            "training overflowed: the feature values are too large for float32; scale them, or set normalize=True"
+        )
     return WeightBlocks(n_features, arrays)
 
 
