@@ -91,7 +91,9 @@ class OneVsAll(Model):
         parts = [Contribution(0, -1, 1.0, bias, bias)]
         if not np.all(np.isfinite(weights)):
             raise ModelFileError(f"one-vs-all: the weights of label {label} are damaged: some are not finite")
-        for feature, value, weight in zip(column[rows.indices].tolist(), rows.data.tolist(), weights.tolist(), strict=True):
+        for feature, value, weight in zip(
+            column[rows.indices].tolist(), rows.data.tolist(), weights.tolist(), strict=True
+        ):
             if weight != 0:
                 parts.append(Contribution(0, feature, value, weight, value * weight))
         margin = sum(part.contribution for part in parts)

@@ -25,6 +25,8 @@ LOSSES = ("squared-hinge", "logistic")
 UNTRAINED_MARGIN = -10.0
 MAX_CHILDREN = 256  # classifiers in one block
 _PREFIX = "blocks."
+# Of all values: the solver's sums and products then stay far from the end of float32.
+_LARGEST_SQUARE = 1e30
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,13 @@ def train_blocks(
     what: str,
 ) -> WeightBlocks:
     """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p."""
+    with np.errstate(over="ignore"):
+        square = float(np.dot(rows.data, rows.data))
+    if not square <= _LARGEST_SQUARE:
+        raise DataError(
+            f"the feature values are too large: the sum of their squares is {square:.3g}, allowed is "
+            f"{_LARGEST_SQUARE:g}; scale them, or set normalize=True"
+        )
     arrays, _, _ = _native.train_nodes(
         rows.indptr,
         rows.indices,
@@ -125,8 +134,6 @@ def train_blocks(
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
     )
-    if not np.all(np.isfinite(arrays["bias"])):
-        raise DataError("training overflowed: the feature values are too large for float32; scale them, or set normalize=True")
     return WeightBlocks(n_features, arrays)
 
 
@@ -151,7 +158,7 @@ class WeightBlocks:
             blocks = cls(n_features, own)
         except (TypeError, ValueError, KeyError) as error:
             raise ModelFileError(f"the weight blocks are damaged: {error}") from error
-        # The weights themselves are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
+        # The weights are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
         if not np.all(np.isfinite(blocks.arrays["bias"])):
             raise ModelFileError("the weight blocks are damaged: a bias is not a finite number")
         return blocks
