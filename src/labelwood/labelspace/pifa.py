@@ -49,7 +49,7 @@ def label_vectors(
 
 
 def label_features(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int | None = None) -> int:
-    """The number of different features in the rows of each label, summed over the labels: what label vectors will hold."""
+    """The number of different features in the rows of each label, summed over the labels: the size of label vectors."""
     counts = np.zeros(y.shape[1], np.int64)
     _native.pifa_counts(*_inputs(x, y), 0, n_threads or 0, counts)
     return int(counts.sum())

@@ -195,6 +195,7 @@ class LinearTree(Model):
 
         Equal to `predict` on that row; columns must be unique, and fewer than k labels may come back.
         """
+        self._check_fitted()
         width = min(k, self.n_labels_)
         labels, scores = np.empty(width, np.int32), np.empty(width, np.float32)
         p = self.parameters_
@@ -296,8 +297,10 @@ class LinearTree(Model):
 
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
         rank = arrays["feature_rank"]
-        if rank.shape != (self.n_features_,):
-            raise ModelFileError(f"linear-tree: {rank.shape[0]} feature ranks for {self.n_features_} features")
+        if rank.shape != (self.n_features_,) or rank.dtype != np.int32:
+            raise ModelFileError(
+                f"linear-tree: {rank.shape} feature ranks ({rank.dtype}) for {self.n_features_} features"
+            )
         self.feature_rank_ = rank
         n_features = int(rank.max(initial=-1)) + 1
         trees, blocks = [], []

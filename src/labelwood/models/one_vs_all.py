@@ -76,7 +76,7 @@ class OneVsAll(Model):
         self.blocks_ = train_blocks(rows, n_features, y.tocsc(), nodes, options, progress, "labels")
 
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        return training_memory(x, y, parameters.n_threads, per_weight=24)
+        return training_memory(x, y, parameters.n_threads, per_weight=60)
 
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
         rows = ranked_rows(x, self.feature_rank_, self.parameters_.normalize)
