@@ -147,13 +147,6 @@ def train_blocks(
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
     )
-<<<<<<< HEAD
-    if not np.all(np.isfinite(arrays["bias"])):
-        raise DataError(
-            "training overflowed: the feature values are too large for float32; scale them, or set normalize=True"
-        )
-=======
->>>>>>> ova
     return WeightBlocks(n_features, arrays)
 
 
