@@ -55,7 +55,7 @@ def label_features(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int | 
     return int(counts.sum())
 
 
-def _inputs(features: sparse.csr_matrix, labels: sparse.csr_matrix) -> tuple[Any, ...]:
+def _inputs(features: sparse.csr_matrix, labels: sparse.csr_matrix) -> tuple[Any, Any, Any, int, Any, Any]:
     by_label = labels.tocsc()
     return (
         row_pointers(features),
