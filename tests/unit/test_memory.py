@@ -44,6 +44,7 @@ def test_a_budget_below_the_estimate_refuses_and_one_above_trains(name):
 @pytest.mark.parametrize("name", ["one-vs-all", "linear-tree"])
 def test_the_estimate_is_above_the_measured_peak_but_not_far(name):
     script = f"""
+import resource
 from labelwood.data.synthetic import make_sparse
 from labelwood.models.registry import model_class
 data = make_sparse(20000, 20000, 3000, nnz_per_row=80)
