@@ -197,6 +197,9 @@ def single_phase(tool: Tool, folder: Path, model: Path, options: dict[str, str],
     x = read_matrix(folder, "X.test.npz")
     chosen = np.random.default_rng(0).permutation(x.shape[0])
     warm, asked = chosen[:WARM_UP_ROWS], chosen[WARM_UP_ROWS : WARM_UP_ROWS + SINGLE_ROWS]
+    # A tool that imports parts of itself only when they are used brings `imports`; the others did it at the top.
+    if hasattr(tool, "imports"):
+        tool.imports(options)
     start = time.perf_counter()
     answers = tool.load(model, 1, options)
     load = time.perf_counter() - start

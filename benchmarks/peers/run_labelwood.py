@@ -7,6 +7,7 @@ Without fast=, `query` is taken if the model has it.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +73,10 @@ class Labelwood:
         x, y = measure.read_matrix(folder, "X.train.npz"), measure.read_matrix(folder, "Y.train.npz")
         new = new_model(options, threads)
         return lambda: new.fit(x, y), lambda trained: trained.save(model)
+
+    def imports(self, options: dict[str, str]) -> None:
+        importlib.import_module("labelwood.loading")
+        new_model(options, 1)
 
     def load(self, model: Path, threads: int, options: dict[str, str]) -> LabelwoodAnswers:
         loaded = labelwood.load(model)
