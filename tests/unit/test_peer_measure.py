@@ -75,6 +75,19 @@ def test_read_matrix_gives_sorted_unit_rows_and_keeps_empty_ones(peers, tmp_path
     np.testing.assert_allclose(measure.read_matrix(tmp_path, "Y.test.npz").toarray(), [[3, 0, 4], [0, 0, 0]])
 
 
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can be reset on Linux only")
+def test_the_peak_is_of_training_alone(peers):
+    measure = peers("measure")
+    large = np.ones(60 * 2**20 // 8)
+    before = measure.peak_rss_mb()
+    del large
+    measure.forget_peak()
+    assert measure.peak_rss_mb() < before - 40
+    large = np.ones(60 * 2**20 // 8)
+    assert measure.peak_rss_mb() > before - 20
+    assert large[0] == 1
+
+
 def test_options_must_be_known_assignments(peers):
     measure = peers("measure")
     assert measure.parse_options(["a=1", "b=x=y"]) == {"a": "1", "b": "x=y"}
