@@ -1,6 +1,6 @@
 """Train a tagger on a few hundred product texts, measure it, ask it, save it and load it again.
 
-    python examples/quickstart.py
+python examples/quickstart.py
 """
 
 import tempfile

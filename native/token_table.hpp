@@ -259,7 +259,7 @@ private:
 };
 
 // Hands tokens on a little later than it gets them, so that their place in a table can be fetched meanwhile: tables of
-// millions of n-grams fit in no cache, and waiting for three misses a token was half of the time.
+// millions of n-grams fit in no cache, and a look-up without it waits for up to three misses, one after the other.
 class Pipeline {
 public:
     explicit Pipeline(const TokenTable& table) : table_(table) {}

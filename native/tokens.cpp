@@ -26,7 +26,7 @@ std::uint64_t packed(std::uint32_t id, std::uint32_t count) { return static_cast
 std::uint32_t id_of(std::uint64_t pair) { return static_cast<std::uint32_t>(pair >> 32); }
 std::uint32_t id_of(std::uint32_t id) { return id; }
 
-// Sorts by id, byte by byte for longer rows: 2-3 passes beat a comparison sort from about 100 items on.
+// Sorts by id: longer rows byte by byte, as ids of a usual vocabulary need only 2-3 passes.
 template <class Item>
 void sort_by_id(std::vector<Item>& row, std::vector<Item>& spare, std::uint32_t max_id) {
     if (row.size() < 100) {

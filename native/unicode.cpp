@@ -23,7 +23,7 @@ void mark(std::uint8_t* flags, const Range (&ranges)[N], Class flag) {
 }
 
 std::unique_ptr<std::uint8_t, Free> expanded() {
-    // calloc: the pages of planes without characters are never touched, so the 1.1 MB cost about 300 KB.
+    // calloc: the pages of planes without characters are never touched, so they cost no memory.
     std::unique_ptr<std::uint8_t, Free> flags(static_cast<std::uint8_t*>(std::calloc(kCodePoints, 1)));
     if (!flags) throw std::bad_alloc();
     mark(flags.get(), kWord, kIsWord);

@@ -23,8 +23,8 @@ def parameters_page() -> str:
     parts = [
         "# Parameters\n",
         "Made by `tools/make_reference.py` from the declarations in the code.\n",
-        "Python: `labelwood.OneVsAll(C=0.5)`. Command line: `--set C=0.5`; for the features of texts `--set features.min_df=3`",
-        '(Python: `Tagger(features={"min_df": 3})`). `labelwood models NAME` shows the same tables.\n',
+        "Python: `labelwood.OneVsAll(C=0.5)`. Command line: `--set C=0.5`; for the features of texts",
+        '`--set features.min_df=3` (Python: `Tagger(features={"min_df": 3})`). `labelwood models NAME` shows them.\n',
     ]
     for name in model_names():
         cls = model_class(name)
@@ -49,8 +49,9 @@ def cli_page() -> str:
         "# Command line\n",
         "Made by `tools/make_reference.py` from the help texts.\n",
         "Exit codes: 0 done; 2 bad usage or bad input, with one line on stderr; 130 interrupted; 1 anything else",
-        "(`LABELWOOD_TRACEBACK=1` shows where). Results go to stdout, notes and progress to stderr. `--json` prints one",
-        "JSON object on stdout. Output paths are checked before the work begins, and files appear whole or not at all.",
+        "(`LABELWOOD_TRACEBACK=1` shows where). Results go to stdout, notes and progress to stderr.",
+        "`--json` prints one JSON object on stdout. Output paths are checked before the",
+        "work begins, and files appear whole or not at all.",
         "`labelwood --install-completion` makes your shell complete commands and options.\n",
     ]
     root: Any = typer.main.get_command(app)

@@ -95,17 +95,19 @@ def header() -> str:
     lower = rows([f"{{0x{first:x}, 0x{last:x}, {step}, {delta}}}" for first, last, step, delta in runs])
     pairs = rows([f"{{0x{code:x}, 0x{ord(text[0]):x}, 0x{ord(text[1]):x}}}" for code, text in several])
     parts = [
-        f"// Made by tools/make_unicode_tables.py from Unicode {unicodedata.unidata_version}; do not edit.\n#pragma once\n#include <cstdint>\n",
+        f"// Made by tools/make_unicode_tables.py from Unicode {unicodedata.unidata_version}; do not edit.\n"
+        "#pragma once\n#include <cstdint>\n",
         "namespace lw::unicode {\n",
         f'inline constexpr char kVersion[] = "{unicodedata.unidata_version}";\n',
         "struct Range {\n    std::uint32_t first, last;\n};\n",
         "struct LowerRange {\n    std::uint32_t first, last, step;\n    std::int32_t delta;\n};\n",
         "struct LowerPair {\n    std::uint32_t code, first, second;\n};\n",
-        table("kWord", r"What the regular expression \w matches: letters, digits, numbers and the low line.", ranges(is_word)),
+        table("kWord", r"What \w matches: letters, digits, numbers and the low line.", ranges(is_word)),
         table("kSpace", r"What \s matches and str.split cuts at.", ranges(str.isspace)),
-        table("kCased", "Cased and not ignorable: such a letter before a capital sigma makes it a final one.", ranges(is_cased)),
+        table("kCased", "Not ignorable, and makes a capital sigma behind it a final one.", ranges(is_cased)),
         table("kIgnorable", "Looked past when a capital sigma's neighbours are searched.", ranges(is_ignorable)),
-        f"// Every step-th code point from first to last is lowered by adding delta.\ninline constexpr LowerRange kLower[] = {{\n{lower}\n}};\n",
+        "// Every step-th code point from first to last is lowered by adding delta.\n"
+        f"inline constexpr LowerRange kLower[] = {{\n{lower}\n}};\n",
         f"// Lowered to two code points.\ninline constexpr LowerPair kLowerPairs[] = {{\n{pairs}\n}};\n",
         "}  // namespace lw::unicode\n",
     ]

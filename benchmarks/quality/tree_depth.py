@@ -50,9 +50,7 @@ def entropy(f: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labels", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=20000)
     parser.add_argument("--leaf", type=int, default=1)

@@ -11,9 +11,7 @@ from scipy import sparse
 import labelwood as lw
 
 
-def example(
-    n_rows: int, n_labels: int, k: int, seed: int
-) -> tuple[lw.TopK, sparse.csr_matrix, sparse.csr_matrix]:
+def example(n_rows: int, n_labels: int, k: int, seed: int) -> tuple[lw.TopK, sparse.csr_matrix, sparse.csr_matrix]:
     """Prediction, truth and training labels: Zipf labels, about five a row, half of the answers right."""
     rng = np.random.default_rng(seed)
     popularity = 1.0 / np.arange(1, n_labels + 1)
@@ -23,9 +21,7 @@ def example(
         return np.minimum(np.searchsorted(cumulative, rng.random(count)), n_labels - 1)
 
     rows = np.repeat(np.arange(n_rows), 5)
-    spare = (
-        n_labels // k
-    )  # labels beyond n_labels are never true: the wrong answers, of another block at each place
+    spare = n_labels // k  # labels beyond n_labels are never true: the wrong answers, of another block at each place
     shape = (n_rows, n_labels + k * spare)
     y = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, labels(len(rows)))), shape=shape)
     y.data[:] = 1
@@ -45,9 +41,7 @@ def main() -> None:
     parser.add_argument("-k", type=int, default=5)
     given = parser.parse_args()
     top, y, train_y = example(given.rows, given.labels, given.k, seed=0)
-    lw.evaluate(
-        top[:1000], y[:1000], train_y=train_y[:1000]
-    )  # imports and page faults are not what is measured
+    lw.evaluate(top[:1000], y[:1000], train_y=train_y[:1000])  # imports and page faults are not what is measured
     wall, cpu = time.perf_counter(), time.process_time()
     found = lw.evaluate(top, y, train_y=train_y)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

@@ -67,10 +67,7 @@ def main():
         peer_gz, _, _ = best(lambda: load_svmlight_file(str(packed), **kind), options.repeats)
     x, labels = theirs
     assert (abs(ours.x - x) > 1e-6).nnz == 0
-    assert all(
-        tuple(ours.y.indices[ours.y.indptr[i] : ours.y.indptr[i + 1]]) == labels[i]
-        for i in range(len(labels))
-    )
+    assert all(tuple(ours.y.indices[ours.y.indptr[i] : ours.y.indptr[i + 1]]) == labels[i] for i in range(len(labels)))
     with tempfile.TemporaryDirectory() as name:
         write_best, _, _ = best(lambda: lw.write(ours, Path(name) / "out.txt", n_threads=1), options.repeats)
     result = {

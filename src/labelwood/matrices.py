@@ -47,7 +47,9 @@ def as_labels(y: Any, what: str = "y") -> sparse.csr_matrix:
 def check_same_rows(x: sparse.csr_matrix, y: sparse.csr_matrix) -> None:
     """Refuse features and labels with different numbers of rows."""
     if x.shape[0] != y.shape[0]:
-        raise DataError(f"x has {x.shape[0]} rows but y has {y.shape[0]}: row i of y must hold the labels of row i of x")
+        raise DataError(
+            f"x has {x.shape[0]} rows but y has {y.shape[0]}: row i of y must hold the labels of row i of x"
+        )
 
 
 def normalized_rows(x: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -90,7 +92,9 @@ def _as_csr(source: Any, dtype: Any, what: str) -> sparse.csr_matrix:
         with np.errstate(over="ignore"):
             array = np.asarray(source, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{what} must be a scipy sparse matrix or an array of numbers, but is {type(source).__name__}") from error
+        raise DataError(
+            f"{what} must be a scipy sparse matrix or an array of numbers, but is {type(source).__name__}"
+        ) from error
     if array.ndim == 1:
         array = array[None, :]
     if array.ndim != 2:

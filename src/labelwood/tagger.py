@@ -17,17 +17,16 @@ from labelwood.metrics.evaluate import evaluate
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Explanation
 from labelwood.models.persistence import model_state, restored_model
-from labelwood.models.registry import model_class
+from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.progress import SILENT, Progress
 from labelwood.storage.save import save_folder
 from labelwood.topk import TopK
 
-DEFAULT_MODEL = "one-vs-all"
 KIND = "tagger"
 MODEL, FEATURES = "model.", "features."  # prefixes of the saved arrays
-# Measured on held-out training rows of CookingStackExchange, CVE-Products, EURLEX57K and Debian-Depends: words that occur
-# once help or do no harm (P@5 +0.5, +0.1, 0.0, +0.1), so min_df stays 1; pairs of words add nothing (P@5 +0.1, four
-# times the training time on EURLEX57K); the logarithm of counts gives P@1 +0.2 and +0.8.
+# Measured on a fifth of the training rows of CookingStackExchange and EURLEX57K (its first 8,000 rows), one-vs-all,
+# P@5: leaving out words that occur once -0.5 and +0.2; pairs of words as well -0.3 and -0.2, at six times the training
+# time; plain counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 
 
@@ -53,14 +52,15 @@ class TagReason:
 class Tagger:
     """Gives texts the names of their labels.
 
-    model: a registry name, such as "one-vs-all". features: parameters of TfidfVectorizer that differ from the defaults
-    here (words, sublinear tf, unit length). model_params: parameters
-    of the model. The constructor only stores; `fit` validates.
+    model: a registry name, such as "linear-tree", or "auto": one-vs-all as long as that trains in about a minute, else
+    the linear tree (`model_.name` says which). features: parameters of TfidfVectorizer that differ from the defaults
+    here (words, sublinear tf, unit length). model_params: parameters of a named model. The constructor only stores;
+    `fit` validates.
     """
 
     def __init__(
         self,
-        model: str = DEFAULT_MODEL,
+        model: str = AUTO,
         *,
         seed: int = 0,
         n_threads: int | None = None,
@@ -87,21 +87,23 @@ class Tagger:
     ) -> Tagger:
         """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts."""
         rows, y, label_names = _training_rows(texts, labels)
-        model = model_class(self.model)(
-            **{"seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})}
-        )
-        model.Parameters.checked(
-            model.get_params(), type(model).__name__
-        )  # before the texts are worked through
+        if self.model != AUTO:
+            self._new_model(self.model)  # a wrong name or parameter is told before the texts are worked through
         ids = naming.name_ids(label_names)
         features = {**FEATURES_FOR_TAGGING, "n_threads": self.n_threads, **(self.features or {})}
         vectorizer = TfidfVectorizer(**features)
         progress.step("turning texts into features", 0, len(rows))
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
+        model = self._new_model(recommended_model(y.shape[1], x.nnz) if self.model == AUTO else self.model)
         model.fit(Dataset(x, y, label_names=label_names), progress=progress)
         self._take(vectorizer, model, ids)
         return self
+
+    def _new_model(self, name: str) -> Model:
+        model = model_class(name)(**{"seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})})
+        model.Parameters.checked(model.get_params(), type(model).__name__)
+        return model
 
     def _take(self, vectorizer: TfidfVectorizer, model: Model, ids: dict[str, int]) -> None:
         self.vectorizer_ = vectorizer
@@ -162,17 +164,13 @@ class Tagger:
         counts = naming.padded_counts(self.model_.label_counts_, y.shape[1])
         return evaluate(top, y, train_y=counts, n_train=self.model_.n_rows_, ks=ks)
 
-    def label_matrix(
-        self, labels: Dataset | Iterable[Iterable[str]]
-    ) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    def label_matrix(self, labels: Dataset | Iterable[Iterable[str]]) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
         """(y, unknown): labels by name as a matrix over `label_names`, with columns for unknown names at its end."""
         self._check_fitted()
         if not isinstance(labels, Dataset):
             return naming.label_matrix(naming.checked_names(labels), self._ids)
         if labels.label_names is None:
-            raise DataError(
-                f"{labels.source}: its labels have no names, but this tagger knows labels by name"
-            )
+            raise DataError(f"{labels.source}: its labels have no names, but this tagger knows labels by name")
         return naming.renumbered(labels.y, labels.label_names, self._ids)
 
     # saving
@@ -201,9 +199,7 @@ class Tagger:
         for name, array in arrays.items():
             prefix = next((prefix for prefix in parts if name.startswith(prefix)), None)
             if prefix is None:
-                raise ModelFileError(
-                    f"{where}: array {name!r:.80} belongs neither to the model nor to the features"
-                )
+                raise ModelFileError(f"{where}: array {name!r:.80} belongs neither to the model nor to the features")
             parts[prefix][name.removeprefix(prefix)] = array
         model = restored_model({**manifest, "facts": facts["model"]}, parts[MODEL], where)
         try:
@@ -271,9 +267,7 @@ def _training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_m
 
 def _texts_of(data: Dataset) -> Sequence[str]:
     if data.texts is None:
-        raise DataError(
-            f"{data.source}: its rows have features but no texts, and a Tagger works on texts; use a model"
-        )
+        raise DataError(f"{data.source}: its rows have features but no texts, and a Tagger works on texts; use a model")
     return data.texts
 
 
@@ -285,6 +279,4 @@ def _labels_for(texts: Any, labels: Any) -> Any:
 
 def _check_as_many(n_texts: int, n_lists: int) -> None:
     if n_texts != n_lists:
-        raise DataError(
-            f"there are {n_texts} texts but {n_lists} lists of labels: each text needs its own list"
-        )
+        raise DataError(f"there are {n_texts} texts but {n_lists} lists of labels: each text needs its own list")

@@ -29,7 +29,9 @@ class TopK:
         labels = np.asarray(self.labels)
         scores = np.asarray(self.scores)
         if labels.ndim != 2 or labels.shape != scores.shape:
-            raise DataError(f"TopK needs labels and scores of one shape (n, k), but got {labels.shape} and {scores.shape}")
+            raise DataError(
+                f"TopK needs labels and scores of one shape (n, k), but got {labels.shape} and {scores.shape}"
+            )
         if labels.size and not np.issubdtype(labels.dtype, np.integer):
             raise DataError(f"TopK labels must be integers, but are {labels.dtype}")
         if labels.size and int(labels.min()) < PAD:

@@ -16,9 +16,7 @@ def test_get_params_gives_what_the_constructor_got(make):
 def test_get_params_are_the_declared_ones_in_order(make):
     model = make()
     assert (
-        list(model.get_params())
-        == list(model.Parameters.ranges())
-        == list(inspect.signature(type(model)).parameters)
+        list(model.get_params()) == list(model.Parameters.ranges()) == list(inspect.signature(type(model)).parameters)
     )
 
 

@@ -77,9 +77,7 @@ def _bytes(*matrices):
     return [part.tobytes() for matrix in matrices for part in (matrix.data, matrix.indices, matrix.indptr)]
 
 
-@pytest.mark.parametrize(
-    "change", [lambda m: m, _shuffled, _with_long_indices], ids=["plain", "unsorted", "int64"]
-)
+@pytest.mark.parametrize("change", [lambda m: m, _shuffled, _with_long_indices], ids=["plain", "unsorted", "int64"])
 def test_input_is_untouched(make, data, change):
     x, y = change(data.x), change(data.y)
     before = _bytes(x, y)

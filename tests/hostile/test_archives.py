@@ -42,9 +42,7 @@ def refused(archive, tmp_path, words, **limits):
 
 
 def test_good_archives(tmp_path):
-    folder = unpack(
-        zip_of(tmp_path / "a.zip", [("d/", b""), ("d/a.txt", b"one"), ("b.txt", b"two")]), tmp_path / "zip"
-    )
+    folder = unpack(zip_of(tmp_path / "a.zip", [("d/", b""), ("d/a.txt", b"one"), ("b.txt", b"two")]), tmp_path / "zip")
     assert (folder / "d" / "a.txt").read_bytes() == b"one"
     members = [
         ("d", tarfile.DIRTYPE, ""),
@@ -65,9 +63,7 @@ def test_names_that_point_outside(tmp_path, name):
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
 def test_links_and_devices(tmp_path, kind):
-    refused(
-        tar_of(tmp_path / "a.tar.gz", [("link", kind, "/etc/passwd")]), tmp_path, r"link or device|damaged"
-    )
+    refused(tar_of(tmp_path / "a.tar.gz", [("link", kind, "/etc/passwd")]), tmp_path, r"link or device|damaged")
 
 
 def test_links_in_zip(tmp_path):

@@ -225,9 +225,7 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path):
 
 def test_truncated_and_damaged_gzip(tmp_path):
     random = np.random.default_rng(0)
-    content = b"5000 9 9\n" + b"".join(
-        b"1 %d:0.%d\n" % tuple(pair) for pair in random.integers(0, 9, (5000, 2))
-    )
+    content = b"5000 9 9\n" + b"".join(b"1 %d:0.%d\n" % tuple(pair) for pair in random.integers(0, 9, (5000, 2)))
     packed = gzip.compress(content)
     path = tmp_path / "data.txt.gz"
     path.write_bytes(packed[:-100])

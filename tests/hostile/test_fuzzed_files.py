@@ -65,9 +65,7 @@ def test_random_bytes(tmp_path, format):
     for number in range(150):
         path = tmp_path / "noise.txt"
         size = int(random.integers(0, 300))
-        noise = (
-            random.choice(ALPHABET, size) if number % 2 else random.integers(0, 256, size).astype(np.uint8)
-        )
+        noise = random.choice(ALPHABET, size) if number % 2 else random.integers(0, 256, size).astype(np.uint8)
         path.write_bytes((b"3 9 9\n" if number % 3 == 0 else b"") + noise.tobytes())
         survive(path, format=format)
 

@@ -270,9 +270,7 @@ def test_bombs_deep_inside(folder, where, value):
     refused(folder, "JSON")
 
 
-@pytest.mark.parametrize(
-    "version", [0, 2, -1, 10**30, 10**400, "1", None, True, 1.0, [1]], ids=lambda v: str(v)[:40]
-)
+@pytest.mark.parametrize("version", [0, 2, -1, 10**30, 10**400, "1", None, True, 1.0, [1]], ids=lambda v: str(v)[:40])
 def test_other_versions(folder, version):
     edit_manifest(folder, lambda m: m.update(format_version=version), resign=False)
     refused(folder, r"manifest\.json")
@@ -368,9 +366,7 @@ def test_arrays_too_many_and_too_few(folder):
 # the header of the arrays file
 
 
-@pytest.mark.parametrize(
-    "length", [0, 1, 2**20, 100 << 20, (100 << 20) + 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
-)
+@pytest.mark.parametrize("length", [0, 1, 2**20, 100 << 20, (100 << 20) + 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64 - 1])
 def test_header_lengths(folder, length):
     raw = (folder / ARRAYS).read_bytes()
     (folder / ARRAYS).write_bytes(struct.pack("<Q", length) + raw[8:])

@@ -95,9 +95,7 @@ def test_a_broken_json_array_cannot_be_skipped(tmp_path, content, line, words):
 def test_label_number_outside_the_name_file(tmp_path):
     (tmp_path / "labels.txt").write_text("a\nb\n")
     path = tmp_path / "a.jsonl"
-    path.write_bytes(
-        b'{"text": "t", "labels": [1]}\n{"text": "u", "labels": [0, 2]}\n{"text": "v", "labels": [-1]}\n'
-    )
+    path.write_bytes(b'{"text": "t", "labels": [1]}\n{"text": "u", "labels": [0, 2]}\n{"text": "v", "labels": [-1]}\n')
     with pytest.raises(DataError, match=r"line 2: label 2 is outside 0\.\.1, the lines of labels\.txt"):
         read_table(path, format="jsonl")
     data = read_table(path, format="jsonl", on_bad_row="skip")
@@ -198,9 +196,7 @@ def test_parquet_rows_with_nulls(tmp_path):
     content=st.one_of(
         st.binary(max_size=200),
         st.text(alphabet='",\t\n|;[]{}:<>_ lab019\x00é', max_size=120).map(str.encode),
-        st.lists(st.sampled_from([GOOD_CSV, GOOD_JSON, b"0,1\tt\n", b"__label__a t\n", b'"', b"\n"])).map(
-            b"".join
-        ),
+        st.lists(st.sampled_from([GOOD_CSV, GOOD_JSON, b"0,1\tt\n", b"__label__a t\n", b'"', b"\n"])).map(b"".join),
     ),
     format=st.sampled_from(TABLE_FORMATS),
     policy=st.sampled_from(["error", "skip"]),

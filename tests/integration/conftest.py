@@ -34,9 +34,7 @@ def cli(capfd):
 def jsonl(tmp_path):
     """A small file of texts with tags."""
     path = tmp_path / "rows.jsonl"
-    lines = [
-        json.dumps({"id": f"r{i}", "text": text, "labels": names}) for i, (text, names) in enumerate(ROWS)
-    ]
+    lines = [json.dumps({"id": f"r{i}", "text": text, "labels": names}) for i, (text, names) in enumerate(ROWS)]
     path.write_text("\n".join(lines) + "\n")
     return path
 

@@ -53,9 +53,7 @@ def test_serve_answers_over_http(tagger):
         said = process.stderr.readline()
         address = said.split(" on ")[1].split(" ")[0]
         body = json.dumps({"texts": ["cream cake"], "k": 1}).encode()
-        with urllib.request.urlopen(
-            urllib.request.Request(address + "/predict", data=body), timeout=30
-        ) as answer:
+        with urllib.request.urlopen(urllib.request.Request(address + "/predict", data=body), timeout=30) as answer:
             assert json.load(answer)["results"][0][0]["label"] == "dessert"
     finally:
         process.terminate()

@@ -46,9 +46,7 @@ def test_text_rows_have_numbers_and_scores(cli, xmc, model, tmp_path):
 def test_the_same_seed_gives_the_same_arrays(cli, xmc, tmp_path):
     for folder in ("a", "b"):
         assert cli("train", xmc, "--out", tmp_path / folder, "--seed", 5).code == 0
-    assert (tmp_path / "a" / "arrays.safetensors").read_bytes() == (
-        tmp_path / "b" / "arrays.safetensors"
-    ).read_bytes()
+    assert (tmp_path / "a" / "arrays.safetensors").read_bytes() == (tmp_path / "b" / "arrays.safetensors").read_bytes()
 
 
 def test_a_narrower_test_file_fits(cli, model, tmp_path):
@@ -108,16 +106,13 @@ def test_svmlight_test_files_keep_the_base_of_the_training_file(cli, tmp_path):
 
 
 def test_label_names_of_a_feature_file_come_back(cli, tmp_path):
-    text = "@relation 'x: -C 2'\n@attribute red {0,1}\n@attribute blue {0,1}\n@attribute a numeric\n@attribute b numeric\n"
+    text = (
+        "@relation 'x: -C 2'\n@attribute red {0,1}\n@attribute blue {0,1}\n@attribute a numeric\n@attribute b numeric\n"
+    )
     (tmp_path / "a.arff").write_text(text + "@data\n1,0,1,0\n0,1,0,1\n1,0,2,0\n0,1,0,3\n")
     assert cli("train", tmp_path / "a.arff", "--out", tmp_path / "m").code == 0
-    rows = [
-        json.loads(line)
-        for line in cli("predict", tmp_path / "m", tmp_path / "a.arff", "-k", 1).out.splitlines()
-    ]
+    rows = [json.loads(line) for line in cli("predict", tmp_path / "m", tmp_path / "a.arff", "-k", 1).out.splitlines()]
     assert [row["labels"][0]["label"] for row in rows] == ["red", "blue", "red", "blue"]
-    found = json.loads(
-        cli("explain", tmp_path / "m", "--data", tmp_path / "a.arff", "--label", "blue", "--json").out
-    )
+    found = json.loads(cli("explain", tmp_path / "m", "--data", tmp_path / "a.arff", "--label", "blue", "--json").out)
     assert found["label"] == "blue"
     assert np.isfinite(found["score"])

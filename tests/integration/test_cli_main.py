@@ -68,9 +68,7 @@ def test_models_are_listed_with_their_parameters(cli):
     assert "popular" in cli("models").out
     assert set(json.loads(cli("models", "--json").out)) >= {"popular"}
     assert "seed" in cli("models", "popular").out
-    assert {"name", "default", "allowed", "help"} == set(
-        json.loads(cli("models", "popular", "--json").out)[0]
-    )
+    assert {"name", "default", "allowed", "help"} == set(json.loads(cli("models", "popular", "--json").out)[0])
     done = cli("models", "populr")
     assert (done.code, done.out) == (2, "")
     assert "did you mean 'popular'" in done.err
@@ -157,7 +155,5 @@ def test_completion_script_is_offered(tmp_path):
         "COMP_CWORD": "1",
     }
     code = "import sys; from labelwood.cli.main import run; sys.exit(run([]))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["train"]

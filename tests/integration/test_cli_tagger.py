@@ -83,9 +83,7 @@ def test_bad_parameters_are_refused_before_the_data_is_read(cli, tmp_path):
 def test_the_output_is_checked_before_the_data_is_read(cli, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("x")
-    one_line(
-        cli("train", tmp_path / "absent.jsonl", "--out", tmp_path / "full", "--force"), "full", "other files"
-    )
+    one_line(cli("train", tmp_path / "absent.jsonl", "--out", tmp_path / "full", "--force"), "full", "other files")
     one_line(cli("train", tmp_path / "absent.jsonl", "--out", tmp_path / "a" / "b"), "does not exist")
 
 
@@ -106,9 +104,7 @@ def test_predict_prints_json_lines_with_row_ids(cli, jsonl, tagger):
 
 def test_predict_takes_lines_from_stdin(tagger):
     command = [sys.executable, "-m", "labelwood", "predict", str(tagger), "-", "-k", "1", "--quiet"]
-    done = subprocess.run(
-        command, input="cold juice\ncream cake\n", capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run(command, input="cold juice\ncream cake\n", capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["labels"][0]["label"] for line in done.stdout.splitlines()] == [
         "drink",

@@ -34,7 +34,7 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path):
         if language == "sh":
             command = ["sh", "-ec", code]
         elif language == "python":
-            # One page is one session: later blocks use the names of earlier ones, but only the last one's output counts.
+            # One page is one session: later blocks use the names of earlier ones; only the last one's output counts.
             setup = f"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n    exec({earlier!r})\n"
             command = [sys.executable, "-W", "error", "-c", setup + code]
             earlier += code
@@ -44,9 +44,7 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path):
                 assert shape(line) in real, f"{page} shows {line!r}, but the command printed:\n{shown}"
             continue
         else:
-            assert language == "console", (
-                f"{page}: a block of {language} is neither run nor marked as not to be run"
-            )
+            assert language == "console", f"{page}: a block of {language} is neither run nor marked as not to be run"
             continue
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", timeout=120

@@ -216,9 +216,7 @@ def test_a_known_data_set_comes_from_the_mirror_once(site, tmp_path, monkeypatch
 def test_without_mirror_the_way_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("LABELWOOD_CACHE", str(tmp_path))
     monkeypatch.delenv("LABELWOOD_MIRROR", raising=False)
-    with pytest.raises(
-        DataError, match=r"Amazon-670K is not in the cache.*by hand from http.*set LABELWOOD_MIRROR"
-    ):
+    with pytest.raises(DataError, match=r"Amazon-670K is not in the cache.*by hand from http.*set LABELWOOD_MIRROR"):
         cached("amazon-670k")
     monkeypatch.delenv("LABELWOOD_CACHE")
     assert cache_folder().name in ("labelwood", "cache")

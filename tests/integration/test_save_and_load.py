@@ -179,9 +179,7 @@ def test_fingerprints():
     y = np.eye(2)
     name = data_fingerprint(x, y)
     assert (
-        name
-        == data_fingerprint(sparse.csc_matrix(x), sparse.coo_matrix(y))
-        == data_fingerprint(x.astype(float), y * 7)
+        name == data_fingerprint(sparse.csc_matrix(x), sparse.coo_matrix(y)) == data_fingerprint(x.astype(float), y * 7)
     )
     stored_zero = sparse.csr_matrix((np.array([0, 1.5, 2], np.float32), [0, 1, 0], [0, 2, 3]), shape=(2, 2))
     assert name == data_fingerprint(stored_zero, y)

@@ -8,9 +8,9 @@ import pytest
 import labelwood
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ModelFileError, NotFittedError, ParamError
-from labelwood.models.registry import model_names
+from labelwood.models.registry import AUTO, model_names
 from labelwood.progress import Callback
-from labelwood.tagger import DEFAULT_MODEL, Tagger
+from labelwood.tagger import Tagger
 
 TEXTS = [
     "apple pie with cinnamon",
@@ -234,7 +234,7 @@ def test_unknown_models_and_parameters_are_refused():
 
 def test_an_untrained_tagger_says_so(tmp_path):
     fresh = Tagger()
-    assert fresh.model == DEFAULT_MODEL
+    assert fresh.model == AUTO
     for ask in (
         lambda: fresh.predict(["a"]),
         lambda: fresh.explain("a", "b"),

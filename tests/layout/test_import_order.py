@@ -45,9 +45,7 @@ ORDER = drawn_order()
 
 
 def test_the_page_draws_every_room():
-    rooms = {
-        path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()
-    }
+    rooms = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert rooms - {"__init__", "__main__", "__pycache__"} <= set(ORDER)
     assert len(ORDER) == len(set(ORDER))
     assert ORDER[0] == "errors"
@@ -60,9 +58,7 @@ def test_imports_come_from_the_left(path):
     for line, module in imports(path):
         if not module.startswith("labelwood.") or room(module) in ("_native", "__version__"):
             continue
-        assert ORDER.index(room(module)) <= ORDER.index(room(own)), (
-            f"{path}, line {line}: {module} is on the right"
-        )
+        assert ORDER.index(room(module)) <= ORDER.index(room(own)), f"{path}, line {line}: {module} is on the right"
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_name)

@@ -6,9 +6,7 @@ import sys
 
 import pytest
 
-resource = pytest.importorskip(
-    "resource", reason="CPU time of child processes is measured on POSIX systems only"
-)
+resource = pytest.importorskip("resource", reason="CPU time of child processes is measured on POSIX systems only")
 
 
 def cpu_seconds(command, enough):
@@ -26,11 +24,7 @@ def cpu_seconds(command, enough):
 
 def loaded_modules(code):
     command = [sys.executable, "-c", f"{code}\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"]
-    return set(
-        json.loads(
-            subprocess.run(command, check=True, capture_output=True, timeout=60).stdout.splitlines()[-1]
-        )
-    )
+    return set(json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout.splitlines()[-1]))
 
 
 def test_import_is_quick():

@@ -38,9 +38,7 @@ def test_cover_frequencies_equal_their_twins(seed, weighted):
     np.testing.assert_allclose(
         cover_frequencies(y, "marginal", **settings), twin.marginal(y, exact) / scale, atol=1e-12
     )
-    np.testing.assert_allclose(
-        cover_frequencies(y, "greedy", **settings), twin.greedy(y, exact) / scale, atol=1e-12
-    )
+    np.testing.assert_allclose(cover_frequencies(y, "greedy", **settings), twin.greedy(y, exact) / scale, atol=1e-12)
     for k in (1, 2, 5):
         found = cover_frequencies(y, "greedy-k", k=k, **settings)
         np.testing.assert_allclose(found, twin.greedy(y, exact, k) / scale, atol=1e-12)
@@ -87,9 +85,7 @@ def test_cooccurrence_counts_rows_with_both_labels(diagonal, max_per_label, monk
     found = cooccurrence(y, max_per_label=max_per_label, diagonal=diagonal).toarray()
     expected = np.zeros_like(full)
     for label, counts in enumerate(full):
-        others = np.array(
-            [j for j in np.lexsort((np.arange(len(counts)), -counts)) if j != label and counts[j]], int
-        )
+        others = np.array([j for j in np.lexsort((np.arange(len(counts)), -counts)) if j != label and counts[j]], int)
         keep = others[:max_per_label]
         expected[label, keep] = counts[keep]
         if diagonal:

@@ -50,9 +50,7 @@ def slow_evaluate(answers, truths, counts, n_train, ks, A, B, threshold):
         found[f"PSR@{k}"] = psr / best_psr if best_psr else 0.0
         present = set().union(*truths)
         found[f"coverage@{k}"] = len(covered) / len(present) if present else 0.0
-        found.update(
-            slow_sets(f"@{k}", [{label for label, _ in row[:k]} for row in answers], truths, n_labels)
-        )
+        found.update(slow_sets(f"@{k}", [{label for label, _ in row[:k]} for row in answers], truths, n_labels))
     kept = [{label for label, score in row if np.float32(score) >= np.float32(threshold)} for row in answers]
     found.update(slow_sets(f"@t={threshold:g}", kept, truths, n_labels))
     return {name: 100 * value for name, value in found.items()}
@@ -112,9 +110,7 @@ def matrix(truths, n_labels):
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    cases(), st.sampled_from([(0.55, 1.5), (0.5, 0.4), (0.6, 2.6)]), st.sampled_from([0.0, 0.25, 0.5, 1.0])
-)
+@given(cases(), st.sampled_from([(0.55, 1.5), (0.5, 0.4), (0.6, 2.6)]), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 def test_every_metric_equals_its_definition(case, constants, threshold):
     answers, truths, counts, n_train, k, ks = case
     A, B = constants
@@ -136,18 +132,14 @@ def test_filter_pairs_equal_removing_them_by_hand(case):
     left = [[a for a in row if (i, a[0]) not in pairs] for i, row in enumerate(answers)]
     true = [{label for label in row if (i, label) not in pairs} for i, row in enumerate(truths)]
     # A row that was full and lost answers is too short; k up to the shortest such row can be told.
-    honest = min(
-        (len(now) for was, now in zip(answers, left, strict=True) if len(was) == k > len(now)), default=k
-    )
+    honest = min((len(now) for was, now in zip(answers, left, strict=True) if len(was) == k > len(now)), default=k)
     top, y = lw.TopK.from_lists(answers, k), matrix(truths, len(counts))
     if honest < k:
         with pytest.raises(lw.ParamError, match="predict with a larger k"):
             evaluate(top, y, filter_pairs=pairs, ks=[honest + 1])
     if honest:
         ks = list(range(1, honest + 1))
-        found = evaluate(
-            top, y, filter_pairs=pairs, ks=ks, train_y=np.array(counts), n_train=n_train, threshold=0.5
-        )
+        found = evaluate(top, y, filter_pairs=pairs, ks=ks, train_y=np.array(counts), n_train=n_train, threshold=0.5)
         expected = slow_evaluate(left, true, counts, n_train, ks, 0.55, 1.5, 0.5)
         assert found == pytest.approx(expected, abs=1e-9)
 

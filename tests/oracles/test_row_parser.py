@@ -98,9 +98,7 @@ def slow_parse(text: bytes, **rules):
 
 def fast_parse(text: bytes, *, keep_going: bool, threads: int = 1, cut: int | None = None, **rules):
     names = {"base": "index_base"}
-    parser = RowParser(
-        **{names.get(name, name): value for name, value in rules.items()}, keep_going=keep_going
-    )
+    parser = RowParser(**{names.get(name, name): value for name, value in rules.items()}, keep_going=keep_going)
     data = np.frombuffer(text, np.uint8)
     used = 0
     if cut is not None:
@@ -131,9 +129,7 @@ def check(text: bytes, cut: int | None = None, **rules) -> None:
         assert y_columns[y_starts[i] : y_starts[i + 1]].tolist() == labels
         assert x_columns[x_starts[i] : x_starts[i + 1]].tolist() == list(row)
         expected = np.array(list(row.values()), np.float32)
-        np.testing.assert_array_equal(
-            x_values[x_starts[i] : x_starts[i + 1]].view(np.uint32), expected.view(np.uint32)
-        )
+        np.testing.assert_array_equal(x_values[x_starts[i] : x_starts[i + 1]].view(np.uint32), expected.view(np.uint32))
     strict = fast_parse(text, keep_going=False, cut=cut, **rules)
     assert strict.stopped == bool(bad)
     if bad:
@@ -152,9 +148,7 @@ numbers = st.one_of(
     st.floats(width=32, allow_nan=False, allow_infinity=False).map(lambda value: repr(value).encode()),
     st.floats(allow_nan=False, allow_infinity=False).map(lambda value: repr(value).encode()),
     st.from_regex(rb"[-+]?[0-9]{0,25}\.?[0-9]{0,25}([eE][-+]?[0-9]{1,3})?", fullmatch=True),
-    st.sampled_from(
-        [b"nan", b"inf", b"-Infinity", b"1e39", b"3.4028235e38", b"3.4028236e38", b"1e-50", b"0x1p3"]
-    ),
+    st.sampled_from([b"nan", b"inf", b"-Infinity", b"1e39", b"3.4028235e38", b"3.4028236e38", b"1e-50", b"0x1p3"]),
 )
 entries = st.builds(lambda i, v: b"%d:%s" % (i, v), st.integers(0, 52), numbers)
 separators = st.sampled_from([b" ", b" ", b" ", b"  ", b"\t"])
@@ -286,6 +280,4 @@ def test_any_number_of_threads_names_the_same_first_bad_line():
 def test_assemble_refuses_arrays_of_other_sizes():
     parser = fast_parse(b"1 2:3\n", keep_going=False, **RULES[0])
     with pytest.raises(ValueError, match="sizes"):
-        parser.assemble(
-            *(np.empty(0, t) for t in (np.int64, np.int32, np.float32, np.int64, np.int32, np.int64)), 1
-        )
+        parser.assemble(*(np.empty(0, t) for t in (np.int64, np.int32, np.float32, np.int64, np.int32, np.int64)), 1)

@@ -106,9 +106,7 @@ def test_large_nodes_split_alike_for_any_number_of_threads(weighted):
 
     def split(rows, a, b, trace, centres=None):
         if weighted:
-            return twin.interpolated_split(
-                dense[rows], f[rows], f[rows], a, b, 1.0, centres=centres, trace=trace
-            )
+            return twin.interpolated_split(dense[rows], f[rows], f[rows], a, b, 1.0, centres=centres, trace=trace)
         return twin.balanced_split(dense[rows], a, b, centres=centres, trace=trace)
 
     expected = split(np.arange(m), 0, 1, None, centres=twin.sampled_centres(split, 0, 0, m))

@@ -67,9 +67,7 @@ def test_clusters_equal_their_twin(k, seed):
     begin, order, counts = native_kmeans(v, k, seed, max_iterations=1)
     found, _, _ = native_kmeans(v, k, seed)
     draws = members(seed, 0, len(v), k)
-    np.testing.assert_array_equal(
-        begin, kmeans_twin(v.astype(float), v[draws].astype(float), max_iterations=1)
-    )
+    np.testing.assert_array_equal(begin, kmeans_twin(v.astype(float), v[draws].astype(float), max_iterations=1))
     np.testing.assert_array_equal(found, kmeans_twin(v.astype(float), v[draws].astype(float)))
     assert counts.sum() == len(v)
     assert np.array_equal(np.sort(order), np.arange(len(v)))

@@ -234,17 +234,13 @@ def test_depth_falls_with_balance():  # T9
     balance=st.sampled_from(BALANCES),
     leaf=st.sampled_from([1, 1, 4]),
 )
-def test_every_label_has_one_leaf(
-    n, seed, balance, leaf
-):  # T10; LabelTree refuses empty children and double labels
+def test_every_label_has_one_leaf(n, seed, balance, leaf):  # T10; LabelTree refuses empty children and double labels
     rng = np.random.default_rng(seed)
     v, f = unit_rows(rng, n), zipf(rng, n)
     cover = f * (rng.random(n) < 0.3) + (np.arange(n) == 0)
     gamma = 0.1 if seed % 2 else 0.0
     for direct in (False, True):
-        tree = interpolated_tree(
-            v, f, cover, balance=balance, smoothing=gamma, direct=direct, max_leaf=leaf, seed=seed
-        )
+        tree = interpolated_tree(v, f, cover, balance=balance, smoothing=gamma, direct=direct, max_leaf=leaf, seed=seed)
         assert np.array_equal(np.sort(tree.label_order), np.arange(n))
         assert tree.n_labels_in.max() <= leaf
         assert tree.kraft_sum(2) == pytest.approx(1, abs=1e-12)
@@ -257,9 +253,7 @@ def test_every_label_has_one_leaf(
 @given(n=st.integers(2, 70), seed=st.integers(0, 1000), balance=st.sampled_from(BALANCES))
 def test_equal_frequencies_give_equal_depths(n, seed, balance):  # T11
     rng = np.random.default_rng(seed)
-    tree = interpolated_tree(
-        unit_rows(rng, n), np.ones(n), np.ones(n), balance=balance, max_leaf=1, seed=seed
-    )
+    tree = interpolated_tree(unit_rows(rng, n), np.ones(n), np.ones(n), balance=balance, max_leaf=1, seed=seed)
     depth = tree.depth_of_labels()
     assert depth.max() - depth.min() <= 1
 

@@ -54,9 +54,7 @@ def test_tables_come_back(tmp_path, data, format, suffix):
 plain_names = st.text(alphabet="abcdefgxyz-é#+", min_size=1, max_size=8)
 # These formats are lines: a text without line breaks comes back, blank lines are no rows.
 line_text = st.text(alphabet=characters, min_size=1, max_size=30).filter(
-    lambda text: (
-        text == text.strip() and not any(mark in text for mark in "\r\n\t") and "__label__" not in text
-    )
+    lambda text: text == text.strip() and not any(mark in text for mark in "\r\n\t") and "__label__" not in text
 )
 
 

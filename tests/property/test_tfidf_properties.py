@@ -11,9 +11,14 @@ from labelwood.features.tfidf import TfidfVectorizer
 
 # Unassigned code points are left out: the tables and the running Python may have different Unicode versions.
 ANY = st.characters(exclude_categories=("Cs", "Cn", "Co"))
-TRICKY = st.sampled_from([*"aAzZ09_ \n\t\0'.:-İıßẞΣσςΑ\u0301\u0307\u00ad\u180e\u200d\u00a0\u2028\u3000ǅⅨⒶȺȾK日本語½²٣😀👩", "\U00010400", "\U0001e900"])
+TRICKY = st.sampled_from(
+    "aAzZ09_ \n\t\0'.:-İßẞ\u0131\u0391\u03a3\u03c3\u03c2\u0301\u0307\u00ad\u180e\u200d\u00a0\u2028\u3000"
+    "\u01c5\u2168\u24b6\u023a\u023e\u212a日本語½²\u0663😀👩\U00010400\U0001e900"
+)
 TEXT = st.text(st.one_of(TRICKY, ANY), max_size=40)
-ANALYZERS = st.sampled_from([("word", 1, 1), ("word", 1, 3), ("char", 1, 2), ("char", 2, 5), ("char_wb", 1, 4), ("char_wb", 5, 6)])
+ANALYZERS = st.sampled_from(
+    [("word", 1, 1), ("word", 1, 3), ("char", 1, 2), ("char", 2, 5), ("char_wb", 1, 4), ("char_wb", 5, 6)]
+)
 
 
 @given(TEXT, ANALYZERS, st.booleans())
@@ -25,7 +30,7 @@ def test_tokens_are_sklearns(text, analyzer, lowercase):
     assert sorted(found) == sorted(expected)
 
 
-@given(st.text(st.sampled_from("ΑΣσaσ'.:\u00ad\u0301 -1\u02b0Ⅸ"), max_size=12))
+@given(st.text(st.sampled_from("\u0391\u03a3\u03c3a'.:\u00ad\u0301 -1\u02b0\u2168"), max_size=12))
 @settings(max_examples=500, deadline=None)
 def test_lower_case_of_sigma_in_any_neighbourhood_is_pythons(text):
     found = TfidfVectorizer(analyzer="char").tokens(text.replace("  ", " "))

@@ -8,9 +8,7 @@ import pytest
 
 from labelwood.data.table import read_table, sniff_table
 
-DATA = Path(
-    os.environ.get("LABELWOOD_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data"
-)
+DATA = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 
 
 def raw(name, part):
@@ -24,9 +22,7 @@ def labels_of_features(name, part, n_rows):
     """The label columns of the first rows of the feature file."""
     with gzip.open(DATA / name / f"{part}.txt.gz", "rt") as stream:
         next(stream)
-        return [
-            sorted(map(int, filter(None, next(stream).split(" ", 1)[0].split(",")))) for _ in range(n_rows)
-        ]
+        return [sorted(map(int, filter(None, next(stream).split(" ", 1)[0].split(",")))) for _ in range(n_rows)]
 
 
 @pytest.mark.parametrize(("name", "part", "shape", "first_name"), [

@@ -34,7 +34,7 @@ def ask(server, path="/predict", body=None, raw=None, method=None):
     data = raw if raw is not None else (None if body is None else json.dumps(body).encode())
     request = urllib.request.Request(server.address + path, data=data, method=method)
     try:
-        answer = urllib.request.urlopen(request, timeout=10)
+        answer = urllib.request.urlopen(request, timeout=60)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:
@@ -61,9 +61,7 @@ def test_health(server):
 def test_many_clients_at_once(server, tagger):
     wanted = ask(server, body={"texts": TEXTS})
     answers = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(ask(server, body={"texts": TEXTS}))) for _ in range(16)
-    ]
+    threads = [threading.Thread(target=lambda: answers.append(ask(server, body={"texts": TEXTS}))) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -11,9 +11,7 @@ from labelwood.labelindex.balanced import balanced_tree
 def topics(rng, n_topics=8, per_topic=12, d=64):
     """Labels in well separated groups: label l belongs to topic l % n_topics."""
     centres = rng.normal(size=(n_topics, d))
-    vectors = centres[np.arange(n_topics * per_topic) % n_topics] + 0.2 * rng.normal(
-        size=(n_topics * per_topic, d)
-    )
+    vectors = centres[np.arange(n_topics * per_topic) % n_topics] + 0.2 * rng.normal(size=(n_topics * per_topic, d))
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 

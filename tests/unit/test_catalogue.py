@@ -37,9 +37,7 @@ def test_sizes_of_some():
 
 
 def test_unknown_name_is_refused_with_the_nearest():
-    with pytest.raises(
-        DataError, match=r"unknown data set 'amazon-671k'; did you mean 'amazon-670k'.*bibtex"
-    ):
+    with pytest.raises(DataError, match=r"unknown data set 'amazon-671k'; did you mean 'amazon-670k'.*bibtex"):
         find("amazon-671k")
     with pytest.raises(DataError, match="unknown data set"):
         propensity_constants("mydata")

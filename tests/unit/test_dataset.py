@@ -33,9 +33,7 @@ def test_sizes(data):
 def test_text_only_rows_have_no_features():
     data = Dataset(None, Y, texts=list("abcd"), source="notes.jsonl")
     assert data.n_features == 0
-    with pytest.raises(
-        DataError, match=r"notes.jsonl: the rows are texts without features; use labelwood.Tagger"
-    ):
+    with pytest.raises(DataError, match=r"notes.jsonl: the rows are texts without features; use labelwood.Tagger"):
         data.features()
 
 
@@ -57,8 +55,8 @@ def test_the_list_given_may_change_later():
     [
         ({"texts": ["a"]}, "1 texts for 4 rows"),
         ({"row_ids": ["a"]}, "1 row_ids for 4 rows"),
-        ({"label_names": ["a"]}, "1 label_names for 2 columns"),
-        ({"feature_names": ["a"]}, "1 feature_names for 3 columns"),
+        ({"label_names": ["a"]}, "1 label_names for 2 label columns"),
+        ({"feature_names": ["a"]}, "1 feature_names for 3 feature columns"),
         ({"x": None, "texts": None}, r"needs features \(x\) or texts"),
         ({"x": X[:3]}, "x has 3 rows but y has 4"),
         ({"filter_pairs": np.array([[0, 0], [4, 0]])}, r"filter pair 2: row 4 is outside 0\.\.3"),
@@ -70,9 +68,7 @@ def test_what_does_not_fit_is_refused(data, change, message):
         dataclasses.replace(data, **change)
 
 
-@pytest.mark.parametrize(
-    "rows", [[2, 0], np.array([2, 0]), slice(None, None, 2), np.array([1, 0, 1, 0], bool)]
-)
+@pytest.mark.parametrize("rows", [[2, 0], np.array([2, 0]), slice(None, None, 2), np.array([1, 0, 1, 0], bool)])
 def test_take_keeps_everything_aligned(data, rows):
     part = data.take(rows)
     index = np.arange(4)[rows]

@@ -5,9 +5,7 @@ import pytest
 from labelwood import errors
 
 
-@pytest.mark.parametrize(
-    "name", ["DataError", "ParamError", "NotFittedError", "ModelFileError", "BudgetError"]
-)
+@pytest.mark.parametrize("name", ["DataError", "ParamError", "NotFittedError", "ModelFileError", "BudgetError"])
 def test_every_error_is_a_labelwood_error(name):
     assert issubclass(getattr(errors, name), errors.LabelwoodError)
 

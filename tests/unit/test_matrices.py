@@ -99,9 +99,7 @@ def test_other_dimensions_are_refused(source):
 
 
 def test_labels_become_ones_and_stored_zeros_vanish():
-    source = sparse.csr_matrix(
-        (np.array([2.0, 0.0, -1.0]), np.array([0, 1, 2]), np.array([0, 2, 3])), shape=(2, 3)
-    )
+    source = sparse.csr_matrix((np.array([2.0, 0.0, -1.0]), np.array([0, 1, 2]), np.array([0, 2, 3])), shape=(2, 3))
     labels = as_labels(source)
     assert labels.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
     assert labels.nnz == 2

@@ -152,9 +152,7 @@ def test_the_result_does_not_depend_on_threads_or_matrix_type(example):
 def test_inputs_are_left_alone(example):
     top, y = example
     labels, scores, data = top.labels.copy(), top.scores.copy(), y.copy()
-    lw.evaluate(
-        top, y, train_y=y, filter_pairs=[(0, int(labels[0, 0])), (3, 1)], threshold=0.5, per_band=True
-    )
+    lw.evaluate(top, y, train_y=y, filter_pairs=[(0, int(labels[0, 0])), (3, 1)], threshold=0.5, per_band=True)
     np.testing.assert_array_equal(top.labels, labels)
     np.testing.assert_array_equal(top.scores, scores)
     assert (y != data).nnz == 0

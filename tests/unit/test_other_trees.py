@@ -99,12 +99,8 @@ def test_long_chains_are_trees_too():
 
 
 def test_a_hierarchy_of_cluster_names():
-    tree = tree_from_clusters(
-        [("law", "tax"), ("law", "trade"), ("sea",), ("law", "tax"), (), ("sea", "tax")]
-    )
-    np.testing.assert_array_equal(
-        tree.leaf_of_labels == tree.leaf_of(0), [True, False, False, True, False, False]
-    )
+    tree = tree_from_clusters([("law", "tax"), ("law", "trade"), ("sea",), ("law", "tax"), (), ("sea", "tax")])
+    np.testing.assert_array_equal(tree.leaf_of_labels == tree.leaf_of(0), [True, False, False, True, False, False])
     np.testing.assert_array_equal(tree.depth_of_labels(), [2, 2, 2, 2, 1, 2])
     assert list(tree.n_children) == [3, 2, 2, 0, 0, 0, 0, 0]
 
@@ -138,9 +134,7 @@ def test_every_kind_can_be_built_and_collapsed():
         tree = build_tree(kind, vectors=v, frequencies=f, max_leaf=5, seed=1)
         assert tree.n_labels == 120
         assert tree.n_labels_in.max() <= 5
-        assert build_tree(kind, vectors=v, frequencies=f, max_leaf=5, seed=1, collapse=2).same_as(
-            tree.collapse(2)
-        )
+        assert build_tree(kind, vectors=v, frequencies=f, max_leaf=5, seed=1, collapse=2).same_as(tree.collapse(2))
     assert build_tree("random", n_labels=9, max_leaf=2).n_labels == 9
     assert build_tree("balanced", vectors=v, arity=7, max_leaf=5).arity == 7
 
@@ -177,8 +171,7 @@ def test_same_tree_for_any_number_of_threads(kind):
     f = 1 / (1 + np.arange(9000.0))
     settings = {"arity": 20} if kind == "wide" else {"balance": 1.2}
     one, two = (
-        build_tree(kind, vectors=v, frequencies=f, max_leaf=50, n_threads=n, seed=3, **settings)
-        for n in (1, 3)
+        build_tree(kind, vectors=v, frequencies=f, max_leaf=50, n_threads=n, seed=3, **settings) for n in (1, 3)
     )
     assert one.same_as(two)
 

@@ -134,9 +134,7 @@ def test_filter_pairs_are_found(file):
     assert data.filter_pairs.tolist() == [[0, 2], [1, 0], [1, 2]]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "line"), [(b"0 2\n1 3\n", "line 2: label 3"), (b"0 1\n2 1\n", "pair 2: row 2")]
-)
+@pytest.mark.parametrize(("pairs", "line"), [(b"0 2\n1 3\n", "line 2: label 3"), (b"0 1\n2 1\n", "pair 2: row 2")])
 def test_filter_pairs_outside_the_data(file, pairs, line):
     file("tst_X_Y.txt", b"2 3\n0:1\n1:1\n")
     path = file("filter_labels_test.txt", pairs)
@@ -184,9 +182,7 @@ def test_index_base_is_found_and_told(file):
     from_zero = file("zero.svm", b"0,3 1:0.25 3\n2:1\n4 0:12.5\n")
     data = lw.read(from_zero)
     check(data)
-    assert data.notes == (
-        f"{from_zero}: features are numbered from 0 (there is a feature 0); index_base= overrides",
-    )
+    assert data.notes == (f"{from_zero}: features are numbered from 0 (there is a feature 0); index_base= overrides",)
     data = lw.read(from_one, index_base=0)
     assert data.n_features == 5
     assert data.notes == ()
@@ -271,7 +267,5 @@ def test_a_folder_must_hold_one_training_file(file, tmp_path):
     file("train.txt", XMC)
     check(lw.read(tmp_path))
     file("trn_X_Xf.txt", b"")
-    with pytest.raises(
-        lw.DataError, match=r"more than one training file; .*test\.txt, train\.txt, trn_X_Xf\.txt"
-    ):
+    with pytest.raises(lw.DataError, match=r"more than one training file; .*test\.txt, train\.txt, trn_X_Xf\.txt"):
         lw.read(tmp_path)

@@ -224,9 +224,7 @@ def test_impossible_names(tmp_path, name):
         load_folder(str(tmp_path / name))
 
 
-@pytest.mark.skipif(
-    sys.platform == "win32" or os.geteuid() == 0, reason="needs a user whom permissions hold back"
-)
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="needs a user whom permissions hold back")
 def test_a_folder_without_permission(tmp_path):
     (tmp_path / "locked").mkdir(mode=0o500)
     with pytest.raises(ModelFileError, match="Permission denied"):

@@ -44,9 +44,7 @@ def test_semicolon_csv_is_found_and_told(tmp_path):
 
 
 def test_pandas_index_column_and_printed_lists(tmp_path):
-    data = read_table(
-        put(tmp_path, "a.csv", ",text,labels\n0,hello,\"['x', 'y, z']\"\n1,you,[]\n"), format="csv"
-    )
+    data = read_table(put(tmp_path, "a.csv", ",text,labels\n0,hello,\"['x', 'y, z']\"\n1,you,[]\n"), format="csv")
     assert labels_of(data) == [["x", "y, z"], []]
 
 
@@ -74,12 +72,8 @@ def test_two_columns_without_header(tmp_path):
     (["a,b"] * 500 + ["odd|one,c"], ","),
 ])  # fmt: skip
 def test_separator_is_found_over_the_column(tmp_path, cells, separator):
-    path = put(
-        tmp_path, "a.jsonl", "".join(json.dumps({"text": "t", "labels": cell}) + "\n" for cell in cells)
-    )
-    expected = [
-        sorted(part.strip() for part in (cell.split(separator) if separator else [cell])) for cell in cells
-    ]
+    path = put(tmp_path, "a.jsonl", "".join(json.dumps({"text": "t", "labels": cell}) + "\n" for cell in cells))
+    expected = [sorted(part.strip() for part in (cell.split(separator) if separator else [cell])) for cell in cells]
     assert labels_of(read_table(path, format="jsonl")) == expected
     assert labels_of(read_table(path, format="jsonl", separator=separator)) == expected
 
@@ -181,9 +175,7 @@ def test_annif_lines_and_json(tmp_path):
 
 
 def test_pecos_and_libmultilabel(tmp_path):
-    data = read_table(
-        put(tmp_path, "a.txt", "0,2\tfirst text\n1::0.5,2::0.1\tsecond\n\tthird\n"), format="pecos"
-    )
+    data = read_table(put(tmp_path, "a.txt", "0,2\tfirst text\n1::0.5,2::0.1\tsecond\n\tthird\n"), format="pecos")
     assert labels_of(data) == [["0", "2"], ["1", "2"], []]
     assert noted(data, "1 lines grade their labels")
     two = read_table(put(tmp_path, "b.txt", "x y\ttext, one\nz\ttwo\n"), format="libmultilabel")
@@ -227,9 +219,7 @@ def test_unknown_format_and_policy(tmp_path):
         read_table(path, format="cvs")
     with pytest.raises(ParamError, match="on_bad_row must be one of error, skip"):
         read_table(path, format="csv", on_bad_row="ignore")
-    assert {"csv", "tsv", "jsonl", "parquet", "fasttext", "annif", "pecos", "libmultilabel"} == set(
-        TABLE_FORMATS
-    )
+    assert {"csv", "tsv", "jsonl", "parquet", "fasttext", "annif", "pecos", "libmultilabel"} == set(TABLE_FORMATS)
 
 
 def test_progress_is_reported(tmp_path):

@@ -78,7 +78,16 @@ def test_unknown_parameter_is_refused_with_the_nearest_name():
 
 def test_command_line_values_are_understood():
     values = TfidfParams.parse(
-        ["ngram_range=1-2", "min_df=2", "max_df=0.5", "stop_words=the, of", "norm=none", "hashing=1024", "lowercase=no"], "x"
+        [
+            "ngram_range=1-2",
+            "min_df=2",
+            "max_df=0.5",
+            "stop_words=the, of",
+            "norm=none",
+            "hashing=1024",
+            "lowercase=no",
+        ],
+        "x",
     )
     assert values == {
         "ngram_range": (1, 2),
@@ -90,7 +99,10 @@ def test_command_line_values_are_understood():
         "lowercase": False,
     }
     assert isinstance(values["min_df"], int)
-    assert TfidfParams.parse(["ngram_range=(1,3)", "stop_words=none"], "x") == {"ngram_range": (1, 3), "stop_words": None}
+    assert TfidfParams.parse(["ngram_range=(1,3)", "stop_words=none"], "x") == {
+        "ngram_range": (1, 3),
+        "stop_words": None,
+    }
     with pytest.raises(ParamError, match="ngram_range must be a pair"):
         TfidfParams.parse(["ngram_range=one"], "x")
     with pytest.raises(ParamError, match="min_df must be"):
@@ -112,7 +124,9 @@ def test_sklearn_conventions_hold():
     assert made.fit(TEXTS, None) is made
 
 
-@pytest.mark.parametrize("call", ["transform", "feature_names", "idf_", "n_rows_", "n_features_", "document_frequencies_", "_arrays"])
+@pytest.mark.parametrize(
+    "call", ["transform", "feature_names", "idf_", "n_rows_", "n_features_", "document_frequencies_", "_arrays"]
+)
 def test_unfitted_use_is_refused(call):
     made = TfidfVectorizer()
     with pytest.raises(NotFittedError, match="not fitted yet"):

@@ -84,9 +84,7 @@ def test_every_kind_of_float_reads_back_the_same(tmp_path):
     bits = random.integers(0, 2**32, 20000, dtype=np.uint32).view(np.float32)
     short = np.round(random.random(5000), 4).astype(np.float32)
     scaled = (random.integers(1, 2**24, 5000) / 10.0 ** random.integers(0, 8, 5000)).astype(np.float32)
-    values = np.concatenate(
-        [bits[np.isfinite(bits)], short, scaled, np.float32([1e-45, 3.4028235e38, 9999.5, 1e-4])]
-    )
+    values = np.concatenate([bits[np.isfinite(bits)], short, scaled, np.float32([1e-45, 3.4028235e38, 9999.5, 1e-4])])
     values = values[values != 0]
     x = sparse.csr_matrix((values, np.arange(len(values)), [0, len(values)]), shape=(1, len(values)))
     lw.write(lw.Dataset(x, sparse.csr_matrix((1, 1))), tmp_path / "a.txt")

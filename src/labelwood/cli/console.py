@@ -38,9 +38,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def show_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "l"
-) -> None:
+def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "l") -> None:
     """Write a table on stdout; align: 'l' or 'r' for each column, columns beyond it are numbers and go right."""
     from rich import box
     from rich.console import Console
@@ -49,9 +47,7 @@ def show_table(
 
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
-        table.add_column(
-            column, justify="left" if align[place : place + 1] == "l" else "right", overflow="fold"
-        )
+        table.add_column(column, justify="left" if align[place : place + 1] == "l" else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # Text: a label such as "[red]" is no markup
     # Without a terminal the width is unknown: wide enough for any of our tables, so that lines are not broken.

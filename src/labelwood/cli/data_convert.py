@@ -12,9 +12,7 @@ from labelwood.cli import options
 
 def command(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The file to read.")],
-    target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")
-    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")],
     to: Annotated[
         str | None,
         typer.Option("--to", metavar="F", help="The format of OUT, if its ending does not say it."),

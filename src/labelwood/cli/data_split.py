@@ -12,13 +12,9 @@ from labelwood.cli import options
 
 def command(
     data: options.DataFile,
-    out_train: Annotated[
-        Path, typer.Option("--out-train", metavar="FILE", help="Where the training rows go.")
-    ],
+    out_train: Annotated[Path, typer.Option("--out-train", metavar="FILE", help="Where the training rows go.")],
     out_test: Annotated[Path, typer.Option("--out-test", metavar="FILE", help="Where the test rows go.")],
-    test: Annotated[
-        float, typer.Option("--test", metavar="SHARE", help="The share of test rows, such as 0.2.")
-    ] = 0.2,
+    test: Annotated[float, typer.Option("--test", metavar="SHARE", help="The share of test rows, such as 0.2.")] = 0.2,
     stratify: Annotated[
         bool, typer.Option("--stratify/--no-stratify", help="Spread rare labels fairly over both parts.")
     ] = True,
@@ -63,6 +59,4 @@ def command(
         for part, path in zip(parts, (out_train, out_test), strict=True):
             write(part, path)
     if not quiet:
-        say(
-            f"{count(parts[0].n_rows, 'row')} written to {out_train}, {count(parts[1].n_rows, 'row')} to {out_test}"
-        )
+        say(f"{count(parts[0].n_rows, 'row')} written to {out_train}, {count(parts[1].n_rows, 'row')} to {out_test}")

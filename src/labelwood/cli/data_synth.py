@@ -14,14 +14,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")
-    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")],
     kind: Annotated[
         str,
-        typer.Option(
-            "--kind", metavar="sparse|texts", help="Sparse rows (XMC text), or readable texts with tags."
-        ),
+        typer.Option("--kind", metavar="sparse|texts", help="Sparse rows (XMC text), or readable texts with tags."),
     ] = "texts",
     rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="The number of rows.")] = 1000,
     labels: Annotated[int, typer.Option("--labels", metavar="L", min=1, help="The number of labels.")] = 300,
@@ -49,9 +45,7 @@ def command(
         say(f"{count(rows, 'row')} with up to {count(labels, 'label')} written to {out}")
 
 
-def synth(
-    out: Path, *, kind: str, rows: int, labels: int, features: int | None, seed: int, progress: Progress
-) -> None:
+def synth(out: Path, *, kind: str, rows: int, labels: int, features: int | None, seed: int, progress: Progress) -> None:
     """Write made-up data to a file: sparse rows as XMC text, streamed; texts in the format that the ending says."""
     if kind == "sparse":
         from labelwood.data.synthetic import write_sparse

@@ -19,9 +19,7 @@ FILES = {"model", "train.jsonl", "test.jsonl"}
 
 
 def command(
-    small: Annotated[
-        bool, typer.Option("--small", help="A tenth of the data: a second instead of several.")
-    ] = False,
+    small: Annotated[bool, typer.Option("--small", help="A tenth of the data: a second instead of several.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where data and model go.")] = Path(
         "labelwood-demo"
     ),
@@ -45,7 +43,7 @@ def command(
         train, test = split(made, test=0.2, seed=seed, stratify=True)
         tagger, popular, seconds = _trained(train, seed, threads, progress)
         where = f"{count(train.n_rows, 'text')}, {count(len(tagger.label_names), 'tag')}"
-        show(f"Trained {tagger.model} on {where} in {seconds:.1f} s.")
+        show(f"Trained {tagger.model_.name} on {where} in {seconds:.1f} s.")
         show()
         _show_metrics(tagger, popular, test)
         _show_examples(tagger, test)
@@ -61,18 +59,14 @@ def check_demo_folder(out: Path) -> None:
         raise DataError(f"{out}: is a file; give the name of a folder")
     foreign = sorted(entry.name for entry in out.iterdir() if entry.name not in FILES) if out.is_dir() else []
     if foreign:
-        raise DataError(
-            f"{out}: holds {foreign[0]!r}, so it is no earlier demo; give another folder with --out"
-        )
+        raise DataError(f"{out}: holds {foreign[0]!r}, so it is no earlier demo; give another folder with --out")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{out}: cannot be made ({error.strerror})") from None
 
 
-def _trained(
-    train: Dataset, seed: int, threads: int | None, progress: Progress
-) -> tuple[Tagger, Tagger, float]:
+def _trained(train: Dataset, seed: int, threads: int | None, progress: Progress) -> tuple[Tagger, Tagger, float]:
     import time
 
     from labelwood.tagger import Tagger
@@ -90,7 +84,7 @@ def _show_metrics(tagger: Tagger, popular: Tagger, test: Dataset) -> None:
     rows = []
     for one in (tagger, popular):
         found = one.evaluate(test, ks=KS)
-        rows.append([one.model, *(f"{found[column]:.1f}" for column in columns)])
+        rows.append([one.model_.name, *(f"{found[column]:.1f}" for column in columns)])
     show_table(f"On {count(test.n_rows, 'text')} never seen in training, per cent", ("model", *columns), rows)
 
 

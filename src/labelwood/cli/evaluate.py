@@ -75,15 +75,11 @@ def command(
         _write_per_label(per_label, loaded, top, y, ks[-1], unknown)
     if json:
         notes = [*rows.notes, *([f"{len(unknown)} labels are unknown to the model"] if unknown else [])]
-        show_json(
-            {"model": str(model), "data": str(data), "n_rows": len(top), "metrics": metrics, "notes": notes}
-        )
+        show_json({"model": str(model), "data": str(data), "n_rows": len(top), "metrics": metrics, "notes": notes})
         return
     if unknown and not quiet:
         some = ", ".join(repr(name) for name in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-        say(
-            f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed"
-        )
+        say(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
     show_metrics(f"{model} on {data}: {count(len(top), 'row')}, per cent", metrics, ks)
 
 
@@ -115,9 +111,7 @@ def _write_per_label(path: Path, loaded: Any, top: Any, y: Any, k: int, unknown:
     table = per_label(top, y, k, loaded.counts(y.shape[1]), n_train=loaded.model.n_rows_)
     known = loaded.model.n_labels_
     with whole_file(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(
-            stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n"
-        )
+        writer = csv.writer(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
         writer.writerow(["name", *table])
         for row in zip(*table.values(), strict=True):
             label = int(row[0])

@@ -19,12 +19,8 @@ def command(
     label: Annotated[
         str | None, typer.Option("--label", "-l", metavar="NAME", help="The label; without it, the best one.")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="FILE", help="Take the row from this file.")
-    ] = None,
-    row: Annotated[
-        int, typer.Option("--row", metavar="N", min=0, help="The row of --data, counted from 0.")
-    ] = 0,
+    data: Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Take the row from this file.")] = None,
+    row: Annotated[int, typer.Option("--row", metavar="N", min=0, help="The row of --data, counted from 0.")] = 0,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Show the N strongest.")] = 10,
     json: options.Json = False,
 ) -> None:
@@ -49,9 +45,7 @@ def command(
         rows.append((f"({len(pushes) - n} more)", f"{left:+.4f}", ""))
     rows.append(("(bias)", f"{rest:+.4f}", ""))
     rows.append(("sum", f"{rest + sum(push for _, push in pushes):+.4f}", ""))
-    show_table(
-        f"{name}: score {score:.4f}", ("word" if loaded.tagger else "feature", "push", ""), rows, align="lrl"
-    )
+    show_table(f"{name}: score {score:.4f}", ("word" if loaded.tagger else "feature", "push", ""), rows, align="lrl")
 
 
 def _reason(

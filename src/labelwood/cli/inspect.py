@@ -11,9 +11,7 @@ from labelwood.cli import options
 
 def command(
     model: options.ModelFolder,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Read every byte and compare all checksums.")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare all checksums.")] = False,
     json: options.Json = False,
 ) -> None:
     """Show what a saved model is made of."""
@@ -50,9 +48,7 @@ def _show(folder: str, manifest: dict[str, Any], n_bytes: int, verified: bool) -
     ]
     for title, values in tables:
         if values:
-            show_table(
-                title, ("name", "value"), [(name, str(value)) for name, value in values.items()], align="ll"
-            )
+            show_table(title, ("name", "value"), [(name, str(value)) for name, value in values.items()], align="ll")
     largest = sorted(manifest["arrays"].items(), key=lambda item: item[0])
     show_table(
         "Arrays",

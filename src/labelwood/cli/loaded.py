@@ -53,9 +53,7 @@ class Loaded:
         """The number of a label given by name or, where labels have no names, by number."""
         if self.label_names is None:
             if not (name.isascii() and name.isdigit()) or int(name) >= self.model.n_labels_:
-                raise DataError(
-                    f"label {name!r} is outside 0..{self.model.n_labels_ - 1} (these labels have no names)"
-                )
+                raise DataError(f"label {name!r} is outside 0..{self.model.n_labels_ - 1} (these labels have no names)")
             return int(name)
         from labelwood.labelspace.names import name_ids, unknown_label
 
@@ -64,9 +62,7 @@ class Loaded:
             raise DataError(unknown_label(name, ids))
         return ids[name]
 
-    def read(
-        self, path: Path, *, progress: Progress = SILENT, quiet: bool = False, **choices: Any
-    ) -> Dataset:
+    def read(self, path: Path, *, progress: Progress = SILENT, quiet: bool = False, **choices: Any) -> Dataset:
         """The data of a file, read as this model needs it: texts for a tagger, features for a model."""
         if self.tagger is not None and str(path) == "-":
             return _lines_of_stdin()
@@ -108,9 +104,7 @@ class Loaded:
             return data.y, ()  # the same columns; names, if any, need not even differ from each other
         if self.label_names is None or data.label_names is None:
             if self.tagger is not None:
-                raise DataError(
-                    f"{data.source}: its labels have no names, but {self.folder} knows labels by name"
-                )
+                raise DataError(f"{data.source}: its labels have no names, but {self.folder} knows labels by name")
             raise DataError(
                 f"{data.source}: has {data.n_labels} labels, but {self.folder} knows {self.model.n_labels_}"
             )

@@ -40,9 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich alone would cost more than the rest of the start
 )
-data = typer.Typer(
-    help="Look at, convert, split and make data sets.", no_args_is_help=True, rich_markup_mode=None
-)
+data = typer.Typer(help="Look at, convert, split and make data sets.", no_args_is_help=True, rich_markup_mode=None)
 
 for module in (demo, train, predict, evaluate, explain, inspect, models, serve):
     app.command(module.__name__.rpartition(".")[2])(module.command)

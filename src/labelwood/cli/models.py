@@ -10,9 +10,7 @@ from labelwood.cli import options
 
 
 def command(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Show the parameters of this model.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show the parameters of this model.")] = None,
     json: options.Json = False,
 ) -> None:
     """List the models, or the parameters of one.

@@ -24,9 +24,7 @@ Format = Annotated[
     str | None,
     typer.Option("--format", metavar="F", help="The format of DATA, if it cannot be found from the file."),
 ]
-Text = Annotated[
-    str | None, typer.Option("--text", metavar="COL", help="The column (or key) that holds the text.")
-]
+Text = Annotated[str | None, typer.Option("--text", metavar="COL", help="The column (or key) that holds the text.")]
 Labels = Annotated[
     str | None, typer.Option("--labels", metavar="COL", help="The column (or key) that holds the labels.")
 ]
@@ -42,7 +40,5 @@ IndexBase = Annotated[
 ]
 OnBadRow = Annotated[
     str,
-    typer.Option(
-        "--on-bad-row", metavar="error|skip", help="Stop at a damaged row, or skip, count and report it."
-    ),
+    typer.Option("--on-bad-row", metavar="error|skip", help="Stop at a damaged row, or skip, count and report it."),
 ]

@@ -49,9 +49,7 @@ def command(
         answers.check_suffix(out)
         check_file(out, force=force)
     elif json:
-        raise ParamError(
-            "--json tells about the file written, so it needs --out (stdout holds the answers otherwise)"
-        )
+        raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
     loaded = Loaded(model, threads)
     with shown(quiet) as progress:
         rows = loaded.read(

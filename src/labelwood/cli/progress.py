@@ -20,9 +20,7 @@ SECONDS_BETWEEN_LINES = 10.0
 class Lines:
     """A Progress that writes at most one line in ten seconds: quick work stays silent."""
 
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, write: Callable[[str], None] = say
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, write: Callable[[str], None] = say) -> None:
         self._clock = clock
         self._write = write
         self._last = clock()

@@ -20,7 +20,13 @@ def command(
     data: options.DataFile,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to save the model in.")],
     model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME", help="A model (see `labelwood models`).")
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            help="A model (see `labelwood models`); auto: one-vs-all, or linear-tree where that would take long.",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -54,10 +60,10 @@ def command(
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
-    from labelwood.tagger import DEFAULT_MODEL
+    from labelwood.models.registry import AUTO
 
     check_folder(out, force=force)
-    settings = Settings(model or DEFAULT_MODEL, set_ or [], seed, threads)
+    settings = Settings(model or AUTO, set_ or [], seed, threads)
     start = time.perf_counter()
     with shown(quiet) as progress:
         found = read_data(
@@ -76,10 +82,12 @@ def command(
         seconds = time.perf_counter() - start
         base = index_base if index_base is not None else found_base(found)
         trained.save(out, extra={"data": str(data)} | ({} if base is None else {"index_base": base}))
+    fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
+    name = fitted.name
     facts = {
         "out": str(out),
         "kind": "tagger" if found.x is None else "model",
-        "model": settings.name,
+        "model": name,
         "n_rows": found.n_rows,
         "n_labels": found.n_labels,
         "seconds": round(seconds, 3),
@@ -89,22 +97,29 @@ def command(
         show_json(facts)
         return
     what = f"{count(found.n_rows, 'row')} with {count(found.n_labels, 'label')}"
-    show(f"trained {settings.name} on {what} in {seconds:.1f} s; saved in {out}")
+    show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
 
 
 class Settings:
     """The model's name and its parameters as the command line gave them, checked before any data is read."""
 
     def __init__(self, name: str, assignments: list[str], seed: int, threads: int | None) -> None:
-        from labelwood.models.registry import model_class
+        from labelwood.errors import ParamError
+        from labelwood.models.registry import AUTO, model_class
+        from labelwood.params import Params
 
         of_features = [one.removeprefix("features.") for one in assignments if one.startswith("features.")]
         of_model = [one for one in assignments if not one.startswith("features.")]
-        cls = model_class(name)
+        parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
-        self.model_params.update(cls.Parameters.parse(of_model, name))
-        cls.Parameters.checked(self.model_params, name)
+        try:
+            self.model_params.update(parameters.parse(of_model, name))
+            parameters.checked(self.model_params, name)
+        except ParamError as error:
+            if name != AUTO:
+                raise
+            raise ParamError(f"{error}; parameters of one model need --model (see `labelwood models`)") from None
         self.features: dict[str, Any] = {}
         if of_features:
             from labelwood.features.tfidf_params import TfidfParams
@@ -116,7 +131,7 @@ class Settings:
 def train(data: Dataset, settings: Settings, progress: Progress) -> Tagger | Model:
     """The trained Tagger if the rows are texts, else the trained model."""
     from labelwood.errors import ParamError
-    from labelwood.models.registry import model_class
+    from labelwood.models.registry import AUTO, model_class, recommended_model
     from labelwood.tagger import Tagger
 
     if data.x is None:
@@ -124,4 +139,5 @@ def train(data: Dataset, settings: Settings, progress: Progress) -> Tagger | Mod
         return tagger.fit(data, progress=progress)
     if settings.features:
         raise ParamError(f"{data.source}: holds features, not texts; --set features.* is for texts")
-    return model_class(settings.name)(**settings.model_params).fit(data, progress=progress)
+    name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
+    return model_class(name)(**settings.model_params).fit(data, progress=progress)

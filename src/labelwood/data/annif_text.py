@@ -25,9 +25,7 @@ def read_annif(options: TableOptions) -> TextRows:
         if not tab:
             options.bad.report(number, "no tab: expected text<TAB><uri> <uri>")
         elif not SUBJECTS.fullmatch(subjects):
-            options.bad.report(
-                number, f"subjects must stand in angle brackets, <uri> <uri>, but are {subjects[:40]!r}"
-            )
+            options.bad.report(number, f"subjects must stand in angle brackets, <uri> <uri>, but are {subjects[:40]!r}")
         else:
             rows.add(number, text, _SUBJECT.findall(subjects))
     return rows

@@ -87,9 +87,7 @@ def _members(archive: Path) -> Iterator[Member]:
             for info in packed.infolist():
                 kind = (info.external_attr >> 16) & 0o170000
                 if kind not in (0, 0o100000, 0o040000):
-                    raise DataError(
-                        f"{archive}: {info.filename!r} is a link or device; only files are unpacked"
-                    )
+                    raise DataError(f"{archive}: {info.filename!r} is a link or device; only files are unpacked")
                 if not info.is_dir():
                     yield info.filename, packed.open(info)
     elif lower.endswith((".tar", ".tar.gz", ".tgz")):
@@ -99,9 +97,7 @@ def _members(archive: Path) -> Iterator[Member]:
                     continue
                 stream = packed_tar.extractfile(member) if member.isreg() else None
                 if stream is None:
-                    raise DataError(
-                        f"{archive}: {member.name!r} is a link or device; only files are unpacked"
-                    )
+                    raise DataError(f"{archive}: {member.name!r} is a link or device; only files are unpacked")
                 yield member.name, stream
     else:
         raise DataError(f"{archive}: unknown kind of archive (known: .tar, .tar.gz, .tgz, .zip)")

@@ -83,9 +83,7 @@ def _read_header(path: Path, numbered: Iterator[tuple[int, str]]) -> _Header:
             header.data_line = number
             return header
         else:
-            raise DataError(
-                f"{path}, line {number}: expected @relation, @attribute or @data, but got {line[:40]!r}"
-            )
+            raise DataError(f"{path}, line {number}: expected @relation, @attribute or @data, but got {line[:40]!r}")
     raise DataError(f"{path}, line {number}: the file ends before @data")
 
 
@@ -119,9 +117,7 @@ def _label_attributes(path: Path, header: _Header, n_labels: int | None) -> list
     count = len(header.names)
     if n_labels is not None:
         if not 1 <= n_labels <= count:
-            raise ParamError(
-                f"n_labels must be from 1 to the {count} attributes of {path}, but is {n_labels!r}"
-            )
+            raise ParamError(f"n_labels must be from 1 to the {count} attributes of {path}, but is {n_labels!r}")
         return list(range(count - n_labels, count))
     xml = _xml_beside(path)
     if xml is not None:
@@ -222,9 +218,7 @@ def _sparse_row(line: str, header: _Header) -> Row:
         raise _BadRowError("a sparse row must end with '}'")
     if header.first_not_zero:
         name = header.names[header.first_not_zero[0]]
-        raise _BadRowError(
-            f"in sparse rows what is absent has its first value, and that of {name!r} is not 0"
-        )
+        raise _BadRowError(f"in sparse rows what is absent has its first value, and that of {name!r} is not 0")
     places, numbers = [], []
     for pair in line[1:-1].split(","):
         parts = pair.split()
@@ -254,17 +248,13 @@ def _check(
     """Refuse label values other than 0 and 1, and values that a nominal attribute does not list."""
     wrong = np.flatnonzero(is_label[place] & (value != 0) & (value != 1))
     if len(wrong):
-        raise _BadRowError(
-            f"label {header.names[place[wrong[0]]]!r} is {value[wrong[0]]:g}; a label is 0 or 1"
-        )
+        raise _BadRowError(f"label {header.names[place[wrong[0]]]!r} is {value[wrong[0]]:g}; a label is 0 or 1")
     if header.allowed:
         for index in np.flatnonzero(value != 0).tolist():
             allowed = header.allowed.get(int(place[index]))
             if allowed is not None and float(value[index]) not in allowed:
                 name = header.names[place[index]]
-                raise _BadRowError(
-                    f"attribute {name!r} is {value[index]:g}, which is not among its declared values"
-                )
+                raise _BadRowError(f"attribute {name!r} is {value[index]:g}, which is not among its declared values")
 
 
 def _as_float32(numbers: list[float], places: range | list[int], header: _Header) -> npt.NDArray[np.float32]:

@@ -77,9 +77,7 @@ def tag_names(n_labels: int) -> tuple[str, ...]:
     """The n_labels most usual tags of the catalogue, sorted by name."""
     ranked = _ranked_tags()
     if not 1 <= n_labels <= len(ranked):
-        raise ParamError(
-            f"n_labels must be from 1 to {len(ranked)}, the tags of the catalogue, but is {n_labels}"
-        )
+        raise ParamError(f"n_labels must be from 1 to {len(ranked)}, the tags of the catalogue, but is {n_labels}")
     return tuple(sorted(ranked[:n_labels]))
 
 
@@ -172,9 +170,7 @@ def _kind_shares() -> tuple[float, ...]:
     return tuple(kind.share for kind in _kinds())
 
 
-def _tags(
-    random: _Draws, kind: _Kind, material: str, features: list[str], use: str | None, brand: str
-) -> list[str]:
+def _tags(random: _Draws, kind: _Kind, material: str, features: list[str], use: str | None, brand: str) -> list[str]:
     possible = [
         ("kind", kind.tag),
         ("department", kind.department),
@@ -192,9 +188,7 @@ def _tags(
     return tags or [kind.tag]
 
 
-def _text(
-    random: _Draws, kind: _Kind, material: str, features: list[str], use: str | None, brand: str
-) -> str:
+def _text(random: _Draws, kind: _Kind, material: str, features: list[str], use: str | None, brand: str) -> str:
     """Title and description; a property is named in the title, or told in a sentence that may not name it."""
     name = kind.tag if random.chance(0.75) else kind.other_name
     title = [brand] if random.chance(0.8) else []

@@ -41,9 +41,7 @@ def choose_columns(path: Path, names: Sequence[str], text: str | None, labels: s
     if text is None:
         text_columns = guess_text(lower)
         if not text_columns:
-            raise DataError(
-                f"{path}: no column looks like text; name it with text=... (columns: {', '.join(names)})"
-            )
+            raise DataError(f"{path}: no column looks like text; name it with text=... (columns: {', '.join(names)})")
         notes.append(f"text taken from column {' + '.join(text_columns)} (guessed)")
     elif text in names:
         text_columns = (text,)

@@ -43,16 +43,16 @@ class Dataset:
             x = as_features(self.x)
             object.__setattr__(self, "x", x)
             check_same_rows(x, y)
-        for name, items, expected in (
-            ("texts", self.texts, y.shape[0]),
-            ("row_ids", self.row_ids, y.shape[0]),
-            ("label_names", self.label_names, y.shape[1]),
-            ("feature_names", self.feature_names, None if self.x is None else self.x.shape[1]),
+        for name, items, expected, what in (
+            ("texts", self.texts, y.shape[0], "rows"),
+            ("row_ids", self.row_ids, y.shape[0], "rows"),
+            ("label_names", self.label_names, y.shape[1], "label columns"),
+            ("feature_names", self.feature_names, None if self.x is None else self.x.shape[1], "feature columns"),
         ):
             if items is None or expected is None:
                 continue
             if len(items) != expected:
-                raise DataError(f"{self.source}: {len(items)} {name} for {expected} {'rows' if expected == y.shape[0] else 'columns'}")
+                raise DataError(f"{self.source}: {len(items)} {name} for {expected} {what}")
             object.__setattr__(self, name, tuple(items))
         if self.filter_pairs is not None:
             object.__setattr__(self, "filter_pairs", _checked_pairs(self.filter_pairs, y.shape, self.source))
@@ -114,5 +114,7 @@ def _checked_pairs(pairs: Any, shape: tuple[int, int], source: str) -> npt.NDArr
     for column, size, what in ((0, shape[0], "row"), (1, shape[1], "label")):
         bad = np.flatnonzero((array[:, column] < 0) | (array[:, column] >= size))
         if len(bad):
-            raise DataError(f"{source}, filter pair {bad[0] + 1}: {what} {array[bad[0], column]} is outside 0..{size - 1}")
+            raise DataError(
+                f"{source}, filter pair {bad[0] + 1}: {what} {array[bad[0], column]} is outside 0..{size - 1}"
+            )
     return array

@@ -69,15 +69,11 @@ def _fill_without_header(rows: TextRows, records: list[Record]) -> None:
     good = []
     for line, cells in records:
         if len(cells) != 2:
-            rows.options.bad.report(
-                line, f"{len(cells)} cells, but a table without header has 2: text and labels"
-            )
+            rows.options.bad.report(line, f"{len(cells)} cells, but a table without header has 2: text and labels")
         else:
             good.append((line, cells))
     text_place = int(sum(len(cells[1]) for _, cells in good) > sum(len(cells[0]) for _, cells in good))
-    rows.notes.append(
-        f"no header line; column {text_place + 1} read as text (it is longer), the other as labels"
-    )
+    rows.notes.append(f"no header line; column {text_place + 1} read as text (it is longer), the other as labels")
     for line, cells in good:
         rows.add(line, cells[text_place], cells[1 - text_place])
 

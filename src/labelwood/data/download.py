@@ -50,9 +50,7 @@ def fetch(url: str, path: str | Path, *, sha256: str | None = None, progress: Pr
             found = _sha256(part.body)
             if found != sha256.lower():
                 part.remove()
-                raise DataError(
-                    f"{url}: wrong checksum: expected sha256 {sha256.lower()}, got {found}; discarded"
-                )
+                raise DataError(f"{url}: wrong checksum: expected sha256 {sha256.lower()}, got {found}; discarded")
         part.body.replace(path)
         part.remove()
     except OSError as error:
@@ -65,9 +63,7 @@ def cache_folder() -> Path:
     if named := os.environ.get(CACHE_VARIABLE):
         return Path(named).expanduser()
     if sys.platform == "win32":
-        return (
-            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "labelwood" / "cache"
-        )
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "labelwood" / "cache"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "labelwood"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labelwood"
@@ -175,9 +171,7 @@ def _request(url: str, part: _Part, progress: Progress) -> bool:
         found = _Version(url, response.headers.get("ETag") or "", response.headers.get("Last-Modified") or "")
         place = _content_range(response) if response.status == 206 else None
         if not (resume and place is not None and place[0] == start and found == version):
-            if (
-                response.status == 206
-            ):  # a piece of something else than what we have: ask again, from the start
+            if response.status == 206:  # a piece of something else than what we have: ask again, from the start
                 part.remove()
                 return False
             part.begin(found)

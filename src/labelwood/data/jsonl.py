@@ -42,9 +42,7 @@ def read_jsonl(options: TableOptions) -> TextRows:
     return rows
 
 
-def _line_objects(
-    options: TableOptions, lines: Iterator[tuple[int, str]]
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def _line_objects(options: TableOptions, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, dict[str, Any]]]:
     decode = json.JSONDecoder().decode
     for number, line in lines:
         try:
@@ -59,9 +57,7 @@ def _line_objects(
             options.bad.report(number, f"expected a JSON object, but got {_kind(item)}")
 
 
-def _array_items(
-    options: TableOptions, lines: Iterator[tuple[int, str]]
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def _array_items(options: TableOptions, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line where it begins, object) of each item of one JSON array."""
     numbered = list(lines)
     text = "\n".join(line for _, line in numbered)
@@ -82,18 +78,14 @@ def _array_items(
             place += 1
         number = line_at(place)
         if place == len(text):
-            raise DataError(
-                f"{options.path}, line {number}: the JSON array is never closed (truncated file?)"
-            )
+            raise DataError(f"{options.path}, line {number}: the JSON array is never closed (truncated file?)")
         if text[place] == "]":
             if text[place + 1 :].strip():
                 raise DataError(f"{options.path}, line {number}: text after the end of the JSON array")
             return
         if not expect_item:
             if text[place] != ",":
-                raise DataError(
-                    f"{options.path}, line {number}: expected ',' or ']' in the array, got {text[place]!r}"
-                )
+                raise DataError(f"{options.path}, line {number}: expected ',' or ']' in the array, got {text[place]!r}")
             place += 1
             expect_item = True
             continue

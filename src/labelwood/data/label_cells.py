@@ -55,9 +55,7 @@ def find_separator(cells: list[str]) -> tuple[str, str]:
             return separator, f"labels cut at {separator!r} (found in {found} of {len(plain)} cells)"
     return (
         "",
-        "no separator found in the label column: each cell is one label"
-        if plain
-        else "labels are lists in the cells",
+        "no separator found in the label column: each cell is one label" if plain else "labels are lists in the cells",
     )
 
 
@@ -138,12 +136,8 @@ def _list_in_cell(text: str) -> list[Any] | None:
 
 def _numbers_from_strings(result: CutLabels) -> None:
     every = {label for labels in result.labels if labels for label in labels if isinstance(label, str)}
-    if every and all(
-        label.isascii() and label.isdecimal() and str(int(label[:18])) == label for label in every
-    ):
-        result.labels = [
-            None if labels is None else [int(label) for label in labels] for labels in result.labels
-        ]
+    if every and all(label.isascii() and label.isdecimal() and str(int(label[:18])) == label for label in every):
+        result.labels = [None if labels is None else [int(label) for label in labels] for labels in result.labels]
 
 
 def _shown(value: Any) -> str:

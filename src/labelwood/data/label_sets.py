@@ -76,9 +76,7 @@ def label_sets(
     if left_out:
         entries = "entry" if left_out.total() == 1 else "entries"
         most = ", ".join(repr(str(columns[label])) for label, _ in left_out.most_common(3))
-        notes.append(
-            f"{len(left_out)} unknown labels left out ({left_out.total()} {entries}; most often {most})"
-        )
+        notes.append(f"{len(left_out)} unknown labels left out ({left_out.total()} {entries}; most often {most})")
     return LabelSets(y, names, kept, notes)
 
 

@@ -20,16 +20,12 @@ def read_pecos(options: TableOptions) -> TextRows:
         if not tab:
             options.bad.report(number, "no tab: expected 0,1,2<TAB>text")
         elif not PECOS_LABELS.fullmatch(labels):
-            options.bad.report(
-                number, f"labels must be numbers with commas between them, but are {labels[:40]!r}"
-            )
+            options.bad.report(number, f"labels must be numbers with commas between them, but are {labels[:40]!r}")
         else:
             graded += "::" in labels
             rows.add(number, text, [int(label.partition("::")[0]) for label in labels.split(",") if label])
     if graded:
-        rows.notes.append(
-            f"{graded} lines grade their labels; the grades are left out, every listed label counts"
-        )
+        rows.notes.append(f"{graded} lines grade their labels; the grades are left out, every listed label counts")
     return rows
 
 
@@ -43,9 +39,7 @@ def read_libmultilabel(options: TableOptions) -> TextRows:
         cells = line.split("\t")
         width = width or len(cells)
         if len(cells) != width or width not in (2, 3):
-            expected = (
-                "labels<TAB>text or id<TAB>labels<TAB>text" if width not in (2, 3) else f"{width} as before"
-            )
+            expected = "labels<TAB>text or id<TAB>labels<TAB>text" if width not in (2, 3) else f"{width} as before"
             options.bad.report(number, f"{len(cells)} cells between tabs, but expected {expected}")
             width = width if width in (2, 3) else 0
             continue

@@ -118,11 +118,7 @@ def checked_threads(n_threads: int | None) -> int:
     """The thread count for the native code, which takes 0 as 'all processors'."""
     if n_threads is None:
         return 0
-    if (
-        isinstance(n_threads, bool)
-        or not isinstance(n_threads, (int, np.integer))
-        or not 1 <= n_threads <= 4096
-    ):
+    if isinstance(n_threads, bool) or not isinstance(n_threads, (int, np.integer)) or not 1 <= n_threads <= 4096:
         raise ParamError(f"n_threads must be a whole number from 1 to 4096 or None, but is {n_threads!r}")
     return int(n_threads)
 
@@ -168,27 +164,19 @@ def _header(path: Path, how: RowFormat, text: Bytes, last: bool) -> tuple[int, d
     bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     expected = f"expected a header of {len(how.header)} whole numbers ({', '.join(how.header)})"
     if len(head) == bom:
-        raise DataError(
-            f"{path}, line 1: the file is empty; " + (expected if how.header else "expected rows")
-        )
+        raise DataError(f"{path}, line 1: the file is empty; " + (expected if how.header else "expected rows"))
     if not how.header:
         return bom, {}
     line, newline, _ = head[bom:].partition(b"\n")
     words = line.split()
     shown = line[:60].decode("utf-8", "backslashreplace").strip()
     complete = newline or (last and len(text) <= len(head))
-    if (
-        not complete
-        or len(words) != len(how.header)
-        or not all(word.isdigit() and len(word) < 19 for word in words)
-    ):
+    if not complete or len(words) != len(how.header) or not all(word.isdigit() and len(word) < 19 for word in words):
         raise DataError(f"{path}, line 1: {expected}, but got {shown!r}")
     counts = {name: int(word) for name, word in zip(how.header, words, strict=True)}
     for name, number in counts.items():
         if name != "rows" and number > MOST_COLUMNS:
-            raise DataError(
-                f"{path}, line 1: {number} {name} are too many; at most {MOST_COLUMNS} are allowed"
-            )
+            raise DataError(f"{path}, line 1: {number} {name} are too many; at most {MOST_COLUMNS} are allowed")
     return bom + len(line) + len(newline), counts
 
 

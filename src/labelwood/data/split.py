@@ -11,9 +11,7 @@ from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import DataError, ParamError
 
 
-def split(
-    data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool = True
-) -> tuple[Dataset, Dataset]:
+def split(data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool = True) -> tuple[Dataset, Dataset]:
     """(training part, test part); the test part holds the share `test` of the rows, both in their old order.
 
     stratify: a label's share of test rows is as near to `test` as whole rows allow, rare labels first, and a
@@ -83,9 +81,7 @@ def _stratified(y: sparse.csr_matrix, order: npt.NDArray[np.int64], test: float,
     return [int(order[row]) for row in chosen]
 
 
-def _fill_up(
-    chosen: list[int], n_test: int, labels: list[list[int]], goal: list[int], room: list[int]
-) -> None:
+def _fill_up(chosen: list[int], n_test: int, labels: list[list[int]], goal: list[int], room: list[int]) -> None:
     """Add rows until there are n_test: without labels first, then by how little labels exceed their share."""
     if len(chosen) == n_test:
         return

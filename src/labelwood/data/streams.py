@@ -70,7 +70,9 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
                 return
             number += 1
             if len(raw) > MAX_LINE_BYTES:
-                raise DataError(f"{path}, line {number}: longer than {MAX_LINE_BYTES >> 20} MB; is this the right file?")
+                raise DataError(
+                    f"{path}, line {number}: longer than {MAX_LINE_BYTES >> 20} MB; is this the right file?"
+                )
             if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
                 raw = raw[3:]
             try:

@@ -80,6 +80,4 @@ def _read_finding_base(
 
 def _with_width(rows: SparseRows, base: int, n_features: int) -> SparseRows:
     x = rows.x
-    return replace(
-        rows, x=canonical_csr(x.data, x.indices - base if base else x.indices, x.indptr, n_features)
-    )
+    return replace(rows, x=canonical_csr(x.data, x.indices - base if base else x.indices, x.indptr, n_features))

@@ -117,9 +117,7 @@ def make_sparse_pair(
     """(training set, test set) of the same labels and topics; the first is what `make_sparse` gives."""
     recipe = SparseRecipe(n_features, n_labels, labels_per_row, nnz_per_row, seed, zipf)
     source = _Source(recipe)
-    return source.dataset(TRAIN, n_train, every_label, progress), source.dataset(
-        TEST, n_test, False, progress
-    )
+    return source.dataset(TRAIN, n_train, every_label, progress), source.dataset(TEST, n_test, False, progress)
 
 
 def write_sparse(
@@ -165,9 +163,7 @@ def xmc_lines(x: sparse.csr_matrix, y: sparse.csr_matrix) -> str:
         items: list[float] = [0.0] * (2 * (end - start))
         items[0::2], items[1::2] = columns[start:end], values[start:end]
         names = ",".join(map(str, labels[y_starts[row] : y_starts[row + 1]]))
-        lines.append(
-            f"{names}{' %d:%.6f' * (end - start) % tuple(items)}\n" if end > start else f"{names} \n"
-        )
+        lines.append(f"{names}{' %d:%.6f' * (end - start) % tuple(items)}\n" if end > start else f"{names} \n")
     return "".join(lines)
 
 
@@ -176,9 +172,7 @@ class _Source:
 
     def __init__(self, recipe: SparseRecipe) -> None:
         self.recipe = recipe
-        self.tree = TopicTree(
-            recipe.n_labels, recipe.n_features, recipe.topic_labels, recipe.zipf, recipe.seed
-        )
+        self.tree = TopicTree(recipe.n_labels, recipe.n_features, recipe.topic_labels, recipe.zipf, recipe.seed)
         self._background = zipf_cumulative(recipe.n_features, 1.05, 2.7)
         self._idf: npt.NDArray[np.float64] | None = None
         self._companions = recipe.labels_per_row - 1
@@ -195,9 +189,7 @@ class _Source:
             progress.step("making rows", done, n_rows)
         recipe = self.recipe
         kind = "train" if part == TRAIN else "test"
-        name = (
-            f"synthetic {kind} (features {recipe.n_features}, labels {recipe.n_labels}, seed {recipe.seed})"
-        )
+        name = f"synthetic {kind} (features {recipe.n_features}, labels {recipe.n_labels}, seed {recipe.seed})"
         return Dataset(sparse.vstack(xs, format="csr"), sparse.vstack(ys, format="csr"), source=name)
 
     def blocks(self, part: int, n_rows: int, every_label: bool) -> Iterator[Block]:
@@ -269,9 +261,7 @@ class _Source:
     ) -> sparse.csr_matrix:
         """Tf-idf rows of length 1. Every draw is made for the whole block, then cut to y's rows."""
         recipe, rows = self.recipe, y.shape[0]
-        normal = np.sqrt(-2 * np.log(1 - random.random(BLOCK_ROWS))) * np.cos(
-            2 * np.pi * random.random(BLOCK_ROWS)
-        )
+        normal = np.sqrt(-2 * np.log(1 - random.random(BLOCK_ROWS))) * np.cos(2 * np.pi * random.random(BLOCK_ROWS))
         count = np.maximum(self._tokens * np.exp(0.4 * normal - 0.08), 1).astype(np.int64)
         row = np.repeat(np.arange(BLOCK_ROWS), count)
         kind, which, token_draw = random.random((3, len(row)))
@@ -283,13 +273,9 @@ class _Source:
         rest = ~(labelled | topical)
         # Some labels of a row are more prominent than others.
         place = (which[labelled] ** 1.3 * np.diff(y.indptr)[row[labelled]]).astype(np.int64)
-        token[labelled] = self.tree.label_tokens(
-            y.indices[y.indptr[row[labelled]] + place], token_draw[labelled]
-        )
+        token[labelled] = self.tree.label_tokens(y.indices[y.indptr[row[labelled]] + place], token_draw[labelled])
         token[topical] = self.tree.topic_tokens(self.tree.topic_of(main[row[topical]]), token_draw[topical])
-        token[rest] = self.tree.shuffled_tokens(
-            np.searchsorted(self._background, token_draw[rest], side="right")
-        )
+        token[rest] = self.tree.shuffled_tokens(np.searchsorted(self._background, token_draw[rest], side="right"))
         x = sparse.csr_matrix((np.ones(len(row)), (row, token)), shape=(rows, recipe.n_features))
         x.sum_duplicates()
         return x if self._idf is None else _unit_tfidf(x, self._idf)
@@ -303,9 +289,7 @@ def _unit_tfidf(counts: sparse.csr_matrix, idf: npt.NDArray[np.float64]) -> spar
     return sparse.csr_matrix((values.astype(np.float32), counts.indices, counts.indptr), shape=counts.shape)
 
 
-def _ones(
-    row: npt.NDArray[np.int64], column: npt.NDArray[np.int64], shape: tuple[int, int]
-) -> sparse.csr_matrix:
+def _ones(row: npt.NDArray[np.int64], column: npt.NDArray[np.int64], shape: tuple[int, int]) -> sparse.csr_matrix:
     matrix = sparse.csr_matrix((np.ones(len(row), np.float32), (row, column)), shape=shape)
     matrix.sum_duplicates()
     matrix.data[:] = 1

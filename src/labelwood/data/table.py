@@ -119,13 +119,9 @@ def _sniff_tabs(lines: list[str]) -> str | None:
         return None
     if any(_FEATURE.fullmatch(row[1].strip()) for row in cells):
         return None  # svmlight with tabs
-    if all(len(row) == 2 and SUBJECTS.fullmatch(row[1]) for row in cells) and any(
-        "<" in row[1] for row in cells
-    ):
+    if all(len(row) == 2 and SUBJECTS.fullmatch(row[1]) for row in cells) and any("<" in row[1] for row in cells):
         return "annif"
-    if all(len(row) == 2 and PECOS_LABELS.fullmatch(row[0]) for row in cells) and any(
-        row[0] for row in cells
-    ):
+    if all(len(row) == 2 and PECOS_LABELS.fullmatch(row[0]) for row in cells) and any(row[0] for row in cells):
         return "pecos"
     if looks_like_header(cells[0], None, None):
         return "tsv"

@@ -30,9 +30,7 @@ def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]
     if format not in WRITTEN_FORMATS:
         raise ParamError(unknown_name("table format", format, WRITTEN_FORMATS))
     if data.texts is None:
-        raise DataError(
-            f"{path}: {data.source} has no texts, and {format} holds texts; write 'xmc' or 'npz' instead"
-        )
+        raise DataError(f"{path}: {data.source} has no texts, and {format} holds texts; write 'xmc' or 'npz' instead")
     notes: list[str] = []
     names = _names(data)
     if format == "fasttext":
@@ -57,11 +55,7 @@ def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]
 
 
 def _names(data: Dataset) -> list[str]:
-    return (
-        [str(column) for column in range(data.n_labels)]
-        if data.label_names is None
-        else list(data.label_names)
-    )
+    return [str(column) for column in range(data.n_labels)] if data.label_names is None else list(data.label_names)
 
 
 def _rows(data: Dataset, names: list[str]) -> Iterator[Row]:
@@ -92,9 +86,7 @@ def _annif_line(row: Row) -> str:
     return _BREAK.sub(" ", text) + "\t" + " ".join(f"<{label}>" for label in labels)
 
 
-def _write_delimited(
-    data: Dataset, rows: Iterator[Row], stream: IO[bytes], delimiter: str, names: list[str]
-) -> None:
+def _write_delimited(data: Dataset, rows: Iterator[Row], stream: IO[bytes], delimiter: str, names: list[str]) -> None:
     # A bar between labels reads well; names that hold a separator themselves make lists in the cells
     # necessary.
     marks = (*SEPARATORS, "[")
@@ -130,9 +122,7 @@ def _fasttext_names(names: list[str], path: Path, notes: list[str]) -> list[str]
     """Names without spaces, which end a label in this format; DataError if two names would become one."""
     written = [_SPACE.sub("_", name) for name in names]
     if len(set(written)) < len(set(names)):
-        raise DataError(
-            f"{path}: fastText labels hold no spaces, and some names differ in nothing but spaces and '_'"
-        )
+        raise DataError(f"{path}: fastText labels hold no spaces, and some names differ in nothing but spaces and '_'")
     if written != names:
         notes.append("spaces in label names were written as '_' (fastText labels hold no spaces)")
     return written
@@ -141,6 +131,4 @@ def _fasttext_names(names: list[str], path: Path, notes: list[str]) -> list[str]
 def _check_annif_names(names: list[str], path: Path) -> None:
     for name in names:
         if any(mark in name for mark in "<>\t\r\n"):
-            raise DataError(
-                f"{path}: the label {name!r} holds a bracket, tab or line break: not for Annif files"
-            )
+            raise DataError(f"{path}: the label {name!r} holds a bracket, tab or line break: not for Annif files")

@@ -87,9 +87,7 @@ def text_lines(options: TableOptions) -> Iterator[tuple[int, str]]:
                 )
             if number == 1:
                 if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-                    raise DataError(
-                        f"{path}, line 1: the file is UTF-16, not UTF-8; convert the file to UTF-8 first"
-                    )
+                    raise DataError(f"{path}, line 1: the file is UTF-16, not UTF-8; convert the file to UTF-8 first")
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
             try:
                 text = raw.decode("utf-8")

@@ -58,9 +58,7 @@ class TopicTree:
 
     def draw(self, uniform: Floats) -> Ints:
         """Labels by frequency."""
-        return self._draw_between(
-            np.zeros(len(uniform), np.int64), np.full(len(uniform), self.n_labels), uniform
-        )
+        return self._draw_between(np.zeros(len(uniform), np.int64), np.full(len(uniform), self.n_labels), uniform)
 
     def draw_near(self, labels: Ints, nearness: Floats, uniform: Floats) -> Ints:
         """Companions of labels by frequency: most from the same topic, some from its branch, few others."""
@@ -122,9 +120,7 @@ class RareLabels:
 
     def of_block(self, block: int) -> Ints:
         """The labels to be placed in one block, in tree order."""
-        return self._labels[
-            np.searchsorted(self._home, block) : np.searchsorted(self._home, block, side="right")
-        ]
+        return self._labels[np.searchsorted(self._home, block) : np.searchsorted(self._home, block, side="right")]
 
 
 def zipf_cumulative(n: int, exponent: float, shift: float) -> Floats:

@@ -117,7 +117,9 @@ class TfidfVectorizer:
             self._state = FittedTfidf(state.parameters, n_rows, frequencies, state.tokens, state.lookup())
             return self
         frequencies = np.concatenate([frequencies, counted.n_rows[new]])
-        self._state = FittedTfidf(state.parameters, n_rows, frequencies, state.word_list().joined(counted.tokens.take(new)))
+        self._state = FittedTfidf(
+            state.parameters, n_rows, frequencies, state.word_list().joined(counted.tokens.take(new))
+        )
         return self
 
     # answering
@@ -265,9 +267,7 @@ def _rules(parameters: TfidfParams) -> _native.TokenRules:
     )
 
 
-def _admitted(
-    counted: Counted, new: npt.NDArray[np.bool_], state: FittedTfidf, n_texts: int
-) -> npt.NDArray[np.int64]:
+def _admitted(counted: Counted, new: npt.NDArray[np.bool_], state: FittedTfidf, n_texts: int) -> npt.NDArray[np.int64]:
     """The places of the new tokens that get a column: within min_df..max_df, the most frequent ones that have room."""
     parameters = state.parameters
     low, high = parameters.row_limit("min_df", n_texts), parameters.row_limit("max_df", n_texts)
@@ -287,5 +287,6 @@ def _no_tokens(parameters: TfidfParams, n_rows: int, n_seen: int) -> DataError:
         )
     return DataError(
         f"no tokens in {n_rows} texts: they are empty, or hold only stop words, or words shorter than "
-        f"{parameters.min_token_length} characters, or fewer words than the shortest n-gram of {parameters.ngram_range[0]}"
+        f"{parameters.min_token_length} characters, or fewer words than the shortest n-gram "
+        f"({parameters.ngram_range[0]})"
     )

@@ -91,8 +91,9 @@ def _field(default: Any, help: str, allowed: Range) -> Any:
 class TfidfParams(Declared):
     """How texts become tf-idf rows."""
 
-    analyzer: str = param("word", "word n-grams, or character n-grams: of the whole text, or inside words (char_wb)",
-                          choices=("word", "char", "char_wb"))  # fmt: skip
+    analyzer: str = param(
+        "word", "word or character n-grams (char_wb: inside words)", choices=("word", "char", "char_wb")
+    )
     ngram_range: tuple[int, int] = _field((1, 1), "shortest and longest n-gram", NgramRange(tuple))
     min_df: int | float = _field(1, "leave out tokens that stand in fewer rows", CountOrShare(float))
     max_df: int | float = _field(1.0, "leave out tokens that stand in more rows", CountOrShare(float))
@@ -104,7 +105,9 @@ class TfidfParams(Declared):
     lowercase: bool = param(True, "lower-case the texts first")
     min_token_length: int = param(2, "leave out words with fewer characters", low=1, high=1000)
     stop_words: Iterable[str] | None = _field(None, "words to leave out", WordList(list))
-    hashing: int | None = param(None, "number of hash buckets used in place of a vocabulary", low=1, high=2**31 - 1, kind=int)
+    hashing: int | None = param(
+        None, "number of hash buckets used in place of a vocabulary", low=1, high=2**31 - 1, kind=int
+    )
     n_threads: int | None = param(None, "threads to use; None: all processors", low=1, high=4096, kind=int)
 
     def check_together(self, owner: str) -> None:
@@ -112,11 +115,15 @@ class TfidfParams(Declared):
         if self.hashing is not None:
             for name in ("min_df", "max_df", "max_features"):
                 if getattr(self, name) != self.defaults()[name]:
-                    raise ParamError(f"{owner}: {name} needs a vocabulary, and hashing has none; leave one of the two out")
+                    raise ParamError(
+                        f"{owner}: {name} needs a vocabulary, and hashing has none; leave one of the two out"
+                    )
         if self.analyzer != "word":
             for name in ("stop_words", "min_token_length"):
                 if getattr(self, name) != self.defaults()[name]:
-                    raise ParamError(f"{owner}: {name} works with analyzer='word' only, but analyzer is {self.analyzer!r}")
+                    raise ParamError(
+                        f"{owner}: {name} works with analyzer='word' only, but analyzer is {self.analyzer!r}"
+                    )
 
     def as_dict(self) -> dict[str, Any]:
         """Parameter name -> value, ready for JSON."""

@@ -39,7 +39,9 @@ class FittedTfidf:
     def word_list(self) -> TokenList:
         """The tokens in column order; ParamError in hashing mode."""
         if self.tokens is None:
-            raise ParamError("hashing mode keeps no tokens, so columns have no names; fit with hashing=None to have them")
+            raise ParamError(
+                "hashing mode keeps no tokens, so columns have no names; fit with hashing=None to have them"
+            )
         return self.tokens
 
     def lookup(self) -> _native.Vocabulary:
@@ -76,9 +78,13 @@ def facts_of(state: FittedTfidf) -> dict[str, Any]:
 def state_from(arrays: Mapping[str, Any], facts: Mapping[str, Any], owner: str) -> FittedTfidf:
     """The state of saved arrays and facts; ModelFileError says what does not fit."""
     if set(facts) != set(FACTS):
-        raise ModelFileError(f"{owner}: expected the facts {', '.join(FACTS)}, but found {', '.join(sorted(facts)) or 'none'}")
+        raise ModelFileError(
+            f"{owner}: expected the facts {', '.join(FACTS)}, but found {', '.join(sorted(facts)) or 'none'}"
+        )
     if facts["token_format"] != TOKEN_FORMAT:
-        raise ModelFileError(f"{owner}: token format {facts['token_format']!r} is unknown; this version reads {TOKEN_FORMAT}")
+        raise ModelFileError(
+            f"{owner}: token format {facts['token_format']!r} is unknown; this version reads {TOKEN_FORMAT}"
+        )
     parameters = _parameters(facts["parameters"], owner)
     n_rows = facts["n_rows"]
     if isinstance(n_rows, bool) or not isinstance(n_rows, int) or not 1 <= n_rows < 2**62:
@@ -92,7 +98,9 @@ def state_from(arrays: Mapping[str, Any], facts: Mapping[str, Any], owner: str) 
         if len(frequencies) != parameters.hashing:
             raise ModelFileError(f"{owner}: {len(frequencies)} document frequencies for {parameters.hashing} buckets")
         return FittedTfidf(parameters, n_rows, frequencies, None)
-    tokens = TokenList(np.ascontiguousarray(arrays["vocabulary_bytes"]), np.ascontiguousarray(arrays["vocabulary_offsets"]))
+    tokens = TokenList(
+        np.ascontiguousarray(arrays["vocabulary_bytes"]), np.ascontiguousarray(arrays["vocabulary_offsets"])
+    )
     lookup = _checked_lookup(tokens, owner)
     if len(tokens) != len(frequencies):
         raise ModelFileError(f"{owner}: {len(tokens)} tokens but {len(frequencies)} document frequencies")
@@ -113,13 +121,15 @@ def _parameters(values: Any, owner: str) -> TfidfParams:
 def _check_kinds(arrays: Mapping[str, Any], expected: Mapping[str, Any], owner: str) -> None:
     if set(arrays) != set(expected):
         raise ModelFileError(
-            f"{owner}: expected the arrays {', '.join(sorted(expected))}, but found {', '.join(sorted(arrays)) or 'none'}"
+            f"{owner}: expected the arrays {', '.join(sorted(expected))}, "
+            f"but found {', '.join(sorted(arrays)) or 'none'}"
         )
     for name, dtype in expected.items():
         array = arrays[name]
         if array.dtype != dtype or array.ndim != 1:
             raise ModelFileError(
-                f"{owner}: array {name} must be one-dimensional {np.dtype(dtype)}, but is {array.ndim}-dimensional {array.dtype}"
+                f"{owner}: array {name} must be one-dimensional {np.dtype(dtype)}, "
+                f"but is {array.ndim}-dimensional {array.dtype}"
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class TokenList:
     def strings(self) -> list[str]:
         """The tokens as strings."""
         whole, ends = self.bytes.tobytes(), self.offsets.tolist()
-        return [whole[start:end].decode() for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        return [whole[start:end].decode() for start, end in pairwise(ends)]
 
     def take(self, places: npt.NDArray[np.int64]) -> TokenList:
         """The tokens at some places, in that order."""
@@ -52,7 +53,8 @@ class TokenList:
 class Counted:
     """What the tokens of some texts are: `n_rows` and `totals` say in how many rows and how often each one comes.
 
-    totals are zeros if they were neither asked for nor needed. n_seen: different tokens before any limit. rows: (row pointers, columns, counts); empty if it was not asked for.
+    totals are zeros if they were neither asked for nor needed. n_seen: different tokens before any limit.
+    rows: (row pointers, columns, counts); empty if it was not asked for.
     """
 
     tokens: TokenList
@@ -77,7 +79,12 @@ def token_rules(
 ) -> _native.TokenRules:
     """The native form of the cutting rules."""
     return _native.TokenRules(
-        analyzer=analyzer, min_n=min_n, max_n=max_n, lowercase=lowercase, min_length=min_length, stop_words=list(stop_words)
+        analyzer=analyzer,
+        min_n=min_n,
+        max_n=max_n,
+        lowercase=lowercase,
+        min_length=min_length,
+        stop_words=list(stop_words),
     )
 
 
@@ -92,7 +99,7 @@ def count_tokens(
     want_rows: bool = True,
     n_threads: int | None = None,
 ) -> Counted:
-    """The tokens of the texts within the limits, in ascending order of their code points, and the counts of every row."""
+    """The tokens of the texts within the limits, in the order of their code points, and the counts of every row."""
     try:
         data, offsets, n_rows, totals, n_seen, rows = _native.count_tokens(
             texts,
@@ -146,7 +153,7 @@ def _rows(native: Any) -> Rows:
     return pointers, columns, counts
 
 
-def _blamed(texts: Texts) -> DataError | None:
+def _blamed(texts: tuple[Any, ...]) -> DataError | None:
     """The error that names the first text the tokenizer cannot take; looked for only after it refused."""
     for row, text in enumerate(texts):
         if not isinstance(text, str):

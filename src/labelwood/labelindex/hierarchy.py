@@ -66,9 +66,7 @@ def tree_from_clusters(paths: Sequence[Sequence[Hashable]]) -> LabelTree:
     parents, holder = [-1], []
     for label, path in enumerate(paths):
         if isinstance(path, (str, bytes)):
-            raise DataError(
-                f"paths[{label}] is the text {path!r}, not a sequence of cluster names such as ({path!r},)"
-            )
+            raise DataError(f"paths[{label}] is the text {path!r}, not a sequence of cluster names such as ({path!r},)")
         node = 0
         key: tuple[Hashable, ...] = ()
         for name in path:
@@ -123,6 +121,4 @@ def _breadth_first(above: Int64, used: npt.NDArray[np.bool_], holder: Int64, roo
     shape = LabelTree.from_shape(n_children[breadth], held, np.arange(len(holder)))
     begins = np.zeros(len(above), np.int64)
     begins[breadth] = shape.first_label
-    return LabelTree.from_shape(
-        shape.n_children, shape.n_labels_in, np.argsort(begins[holder], kind="stable")
-    )
+    return LabelTree.from_shape(shape.n_children, shape.n_labels_in, np.argsort(begins[holder], kind="stable"))

@@ -29,9 +29,7 @@ def huffman_tree(frequencies: Any, *, max_leaf: int = 1) -> LabelTree:
     for node in range(n_labels, 2 * n_labels - 1):
         total = 0.0
         for _ in range(2):
-            take_label = at_label < n_labels and (
-                at_merged >= node or weights[labels[at_label]] <= weights[at_merged]
-            )
+            take_label = at_label < n_labels and (at_merged >= node or weights[labels[at_label]] <= weights[at_merged])
             if take_label:
                 child = labels[at_label]
                 at_label += 1

@@ -71,11 +71,7 @@ def interpolated_tree(
     if not 0 <= smoothing < math.inf:
         raise ParamError(f"smoothing must be a number from 0 up, but is {smoothing!r}")
     f = checked_frequencies(frequencies, None)
-    cover = (
-        f
-        if cover_frequencies is None
-        else checked_frequencies(cover_frequencies, len(f), "cover_frequencies")
-    )
+    cover = f if cover_frequencies is None else checked_frequencies(cover_frequencies, len(f), "cover_frequencies")
     splitter = Splitter(vectors, f, cover)
     checked_frequencies(f, splitter.n_labels)
     balanced = _native.SplitOptions()

@@ -49,9 +49,7 @@ class LabelTree:
         expected = _arrays_of_shape(self.n_children, self.n_labels_in, self.label_order)
         for name, array in expected.items():
             if not np.array_equal(getattr(self, name), array):
-                raise DataError(
-                    f"label tree: {name} does not fit n_children and n_labels_in (in breadth-first order)"
-                )
+                raise DataError(f"label tree: {name} does not fit n_children and n_labels_in (in breadth-first order)")
 
     @classmethod
     def from_shape(cls, n_children: Any, n_labels_in: Any, label_order: Any) -> LabelTree:
@@ -165,8 +163,7 @@ class LabelTree:
         weights = np.asarray(frequencies, np.float64)
         if weights.shape != (self.n_labels,):
             raise DataError(
-                f"frequencies must have one number for each of {self.n_labels} labels, but has shape "
-                f"{weights.shape}"
+                f"frequencies must have one number for each of {self.n_labels} labels, but has shape {weights.shape}"
             )
         total = float(weights.sum())
         if not np.isfinite(total) or total <= 0 or weights.min() < 0:
@@ -210,9 +207,7 @@ class LabelTree:
         inner = (self.n_labels_below > max_leaf) & (self.n_children > 0)
         kept = np.concatenate([[True], inner[self.parent[1:]]])
         n_children = np.where(inner, self.n_children, 0)[kept]
-        return LabelTree.from_shape(
-            n_children, np.where(inner, 0, self.n_labels_below)[kept], self.label_order
-        )
+        return LabelTree.from_shape(n_children, np.where(inner, 0, self.n_labels_below)[kept], self.label_order)
 
     def relabelled(self, new_labels: Any) -> LabelTree:
         """The same tree with label l called new_labels[l]; DataError unless that is a permutation."""
@@ -238,8 +233,7 @@ def _arrays_of_shape(n_children: Int32, n_labels_in: Int32, label_order: Int32) 
     if len(bad):
         children, labels = n_children[bad[0]], n_labels_in[bad[0]]
         raise DataError(
-            f"label tree, node {bad[0]}: {children} children and {labels} labels; exactly one of them "
-            "must be positive"
+            f"label tree, node {bad[0]}: {children} children and {labels} labels; exactly one of them must be positive"
         )
     ends = 1 + np.cumsum(n_children, dtype=np.int64)
     if ends[-1] != n_nodes or np.any(ends[:-1] <= np.arange(1, n_nodes)):
@@ -248,9 +242,7 @@ def _arrays_of_shape(n_children: Int32, n_labels_in: Int32, label_order: Int32) 
             "a child of an earlier node"
         )
     if int(n_labels_in.sum(dtype=np.int64)) != n_labels:
-        raise DataError(
-            f"label tree: leaves hold {n_labels_in.sum(dtype=np.int64)} labels, label_order has {n_labels}"
-        )
+        raise DataError(f"label tree: leaves hold {n_labels_in.sum(dtype=np.int64)} labels, label_order has {n_labels}")
     _check_permutation(label_order)
     first_child = np.where(leaf, -1, ends - n_children).astype(np.int32)
     parent = np.full(n_nodes, -1, np.int32)
@@ -281,9 +273,7 @@ def _labels_below(n_labels_in: Int32, parent: Int32, starts: Int32) -> Int32:
     for level in range(len(starts) - 2, 0, -1):
         nodes = slice(starts[level], starts[level + 1])
         above = slice(starts[level - 1], starts[level])
-        sums = np.bincount(
-            parent[nodes] - starts[level - 1], below[nodes], minlength=above.stop - above.start
-        )
+        sums = np.bincount(parent[nodes] - starts[level - 1], below[nodes], minlength=above.stop - above.start)
         below[above] += sums.astype(np.int32)
     return below
 

@@ -73,9 +73,7 @@ def _row_weights(labels: sparse.csr_matrix, weights: Any) -> Float64:
         return np.ones(labels.shape[0])
     array = np.ascontiguousarray(weights, np.float64)
     if array.shape != (labels.shape[0],):
-        raise DataError(
-            f"weights must have one number a row ({labels.shape[0]}), but has shape {array.shape}"
-        )
+        raise DataError(f"weights must have one number a row ({labels.shape[0]}), but has shape {array.shape}")
     if not np.all(np.isfinite(array)) or np.any(array < 0):
         raise DataError("weights must be finite and not negative")
     return array

@@ -29,9 +29,7 @@ def checked_names(labels: Iterable[Iterable[str]], what: str = "labels") -> list
         found = list(names)
         for name in found:
             if not isinstance(name, str) or not name.strip():
-                raise DataError(
-                    f"{what}, row {row}: a label name must be a string with words, but is {name!r}"
-                )
+                raise DataError(f"{what}, row {row}: a label name must be a string with words, but is {name!r}")
         rows.append(found)
     return rows
 
@@ -51,9 +49,7 @@ def name_ids(names: Sequence[str]) -> dict[str, int]:
     return ids
 
 
-def label_matrix(
-    rows: Sequence[Sequence[str]], ids: Mapping[str, int]
-) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+def label_matrix(rows: Sequence[Sequence[str]], ids: Mapping[str, int]) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
     """(y, unknown): a CSR matrix of ones over the known names, then over the unknown ones in order of appearance.
 
     Unknown names keep columns of their own, so that an evaluation counts them as labels that were missed.
@@ -103,9 +99,7 @@ def unknown_label(name: str, ids: Mapping[str, int]) -> str:
     if near:
         return f"unknown label {name!r}; did you mean {' or '.join(repr(other) for other in near)}?"
     some = ", ".join(repr(known) for known in list(ids)[:SHOWN])
-    return (
-        f"unknown label {name!r}; the {len(ids)} known labels are {some}{', ...' if len(ids) > SHOWN else ''}"
-    )
+    return f"unknown label {name!r}; the {len(ids)} known labels are {some}{', ...' if len(ids) > SHOWN else ''}"
 
 
 def packed(names: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

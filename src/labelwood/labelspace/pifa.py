@@ -50,9 +50,7 @@ def label_vectors(
     _native.pifa_fill(*inputs, weights, starts, threads, columns, values)
     # scipy would copy int32 columns to int64 beside int64 pointers, so give it small pointers where they fit.
     pointers = starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
-    vectors = sparse.csr_matrix(
-        (values, columns, pointers), shape=(labels.shape[1], features.shape[1]), copy=False
-    )
+    vectors = sparse.csr_matrix((values, columns, pointers), shape=(labels.shape[1], features.shape[1]), copy=False)
     vectors.has_sorted_indices = True
     vectors.has_canonical_format = True
     return vectors

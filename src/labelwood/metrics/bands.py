@@ -57,9 +57,7 @@ def band_report(
     the number for k): the band's contributions, which sum to P@k and R@k.
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= top.k:
-        raise ParamError(
-            f"k must be 1..{top.k} (the prediction's places), but is {k!r}; predict with a larger k"
-        )
+        raise ParamError(f"k must be 1..{top.k} (the prediction's places), but is {k!r}; predict with a larger k")
     hits = hit_matrix(top, y)
     counts, _ = label_counts(train_y, n_train)
     if len(counts) != hits.n_labels:

@@ -94,9 +94,7 @@ def _by_band(hits: Hits, counts: npt.NDArray[np.int64], ks: list[int]) -> dict[s
     found: dict[str, float] = {}
     for k in ks:
         for letter, parts in zip(("P", "R"), band_hits(hits, bands, len(BANDS), k), strict=True):
-            found.update(
-                {f"{letter}@{k}[{band}]": float(part) for band, part in zip(BANDS, parts, strict=True)}
-            )
+            found.update({f"{letter}@{k}[{band}]": float(part) for band, part in zip(BANDS, parts, strict=True)})
     return found
 
 
@@ -116,8 +114,7 @@ def _checked_ks(ks: Sequence[int] | None, k: int, honest_width: int) -> list[int
             raise ParamError(f"ks must be whole numbers from 1 up, but one is {one!r}")
     if wanted[-1] > k:
         raise ParamError(
-            f"metrics at {wanted[-1]} need as many answers, but the prediction has k={k}: "
-            "predict with a larger k"
+            f"metrics at {wanted[-1]} need as many answers, but the prediction has k={k}: predict with a larger k"
         )
     if wanted[-1] > honest_width:
         raise ParamError(

@@ -12,9 +12,7 @@ from labelwood.errors import DataError
 from labelwood.topk import PAD, TopK, empty
 
 
-def without_pairs(
-    top: TopK, y: sparse.csr_matrix, pairs: npt.ArrayLike
-) -> tuple[TopK, sparse.csr_matrix, int]:
+def without_pairs(top: TopK, y: sparse.csr_matrix, pairs: npt.ArrayLike) -> tuple[TopK, sparse.csr_matrix, int]:
     """(prediction, truth, honest width) with all (row, label) pairs removed from both.
 
     Later answers move up, so a row keeps k answers only if it was predicted with more. The honest width is
@@ -61,7 +59,5 @@ def _checked(pairs: npt.ArrayLike, n_rows: int, n_labels: int) -> npt.NDArray[np
     for column, size, what in ((0, n_rows, "row"), (1, n_labels, "label")):
         bad = np.flatnonzero((array[:, column] < 0) | (array[:, column] >= size))
         if len(bad):
-            raise DataError(
-                f"filter pair {bad[0] + 1}: {what} {array[bad[0], column]} is outside 0..{size - 1}"
-            )
+            raise DataError(f"filter pair {bad[0] + 1}: {what} {array[bad[0], column]} is outside 0..{size - 1}")
     return array.astype(np.int64)

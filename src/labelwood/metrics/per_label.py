@@ -24,9 +24,7 @@ def per_label(
     train_y is given.
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= top.k:
-        raise ParamError(
-            f"k must be 1..{top.k} (the prediction's places), but is {k!r}; predict with a larger k"
-        )
+        raise ParamError(f"k must be 1..{top.k} (the prediction's places), but is {k!r}; predict with a larger k")
     hits = hit_matrix(top, y)
     counts = counts_at(hits, [k])[k]
     precision, recall, f1 = counts.scores()

@@ -23,9 +23,7 @@ def label_counts(train_y: Any, n_train: int | None = None) -> tuple[Ints, int]:
     """
     if n_train is None:
         if not sparse.issparse(train_y) and np.ndim(train_y) == 1:
-            raise ParamError(
-                "train_y is a 1-d array of label counts: give n_train, the number of training rows, too"
-            )
+            raise ParamError("train_y is a 1-d array of label counts: give n_train, the number of training rows, too")
         labels = as_labels(train_y, "train_y")
         if labels.shape[0] == 0:
             raise DataError("train_y has no rows: propensities and bands need training labels")
@@ -34,17 +32,13 @@ def label_counts(train_y: Any, n_train: int | None = None) -> tuple[Ints, int]:
         raise ParamError(f"n_train must be a whole number from 1 up, but is {n_train!r}")
     counts = np.asarray(train_y)
     if sparse.issparse(train_y) or counts.ndim != 1 or not np.issubdtype(counts.dtype, np.integer):
-        raise ParamError(
-            "n_train goes with train_y as a 1-d array of whole numbers: the training rows of each label"
-        )
+        raise ParamError("n_train goes with train_y as a 1-d array of whole numbers: the training rows of each label")
     if counts.size and not (counts.min() >= 0 and counts.max() <= n_train):
         raise DataError(f"train_y holds label counts outside 0..{n_train} (n_train)")
     return counts.astype(np.int64), int(n_train)
 
 
-def inverse_propensity(
-    train_y: Any, A: float = 0.55, B: float = 1.5, *, n_train: int | None = None
-) -> Floats:
+def inverse_propensity(train_y: Any, A: float = 0.55, B: float = 1.5, *, n_train: int | None = None) -> Floats:
     """The weight w_l = 1 / p_l of each label, float64 (n_labels,).
 
     w_l = 1 + C (n_l + B)^-A with C = (ln N - 1)(B + 1)^A, natural logarithm.
@@ -59,15 +53,11 @@ def inverse_propensity(
     C = (np.log(n_rows) - 1) * (B + 1) ** A
     weights: Floats = 1 + C * (counts + B) ** -A
     if weights.size and weights.min() <= 0:  # only 1 or 2 training rows (ln N < 1) can do that
-        raise DataError(
-            f"propensities are not defined for {n_rows} training rows: some weights are not above 0"
-        )
+        raise DataError(f"propensities are not defined for {n_rows} training rows: some weights are not above 0")
     return weights
 
 
-def propensity_metrics(
-    hits: Hits, weights: Floats, ks: list[int], *, n_threads: int | None = None
-) -> dict[str, float]:
+def propensity_metrics(hits: Hits, weights: Floats, ks: list[int], *, n_threads: int | None = None) -> dict[str, float]:
     """PSP@k, PSnDCG@k and PSR@k in per cent: what the hits earn / the most that any prediction could earn.
 
     Both are sums over all rows (a ratio of sums, not a mean of ratios); 0 if no row has a label. In PSnDCG

@@ -70,7 +70,7 @@ class Model(ABC):
     # training and answering
 
     def fit(self: M, x: Any, y: Any = None, *, progress: Progress = SILENT) -> M:
-        """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels), or on a Dataset."""
+        """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels) or a Dataset."""
         parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
         label_names = None
         if isinstance(x, Dataset):
@@ -158,12 +158,14 @@ class Model(ABC):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_labels_"):
-            raise NotFittedError(f"this {type(self).__name__} is not trained yet: call fit, or labelwood.load a saved model")
+            raise NotFittedError(
+                f"this {type(self).__name__} is not trained yet: call fit, or labelwood.load a saved model"
+            )
 
     def _checked_features(self, x: Any) -> sparse.csr_matrix:
         features = as_features(x.features() if isinstance(x, Dataset) else x)
         if features.shape[1] != self.n_features_:
             raise DataError(
-                f"x has {features.shape[1]} features, but this {type(self).__name__} was trained with {self.n_features_}"
+                f"x has {features.shape[1]} features, but {type(self).__name__} was trained with {self.n_features_}"
             )
         return features

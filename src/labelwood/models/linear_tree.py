@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from labelwood.params import Params, param
 from labelwood.progress import Progress
 from labelwood.topk import TopK, empty
 
+# Path scores are cut off here, as in the native search: exp of less is 0 in a float.
+LOWEST_SCORE = -80.0
 LINKS = ("hinge2", "hinge3", "log-sigmoid")
 # Each tree of a forest is asked for this many more labels than wanted: a label that one tree ranks low may still win.
 SPARE_LABELS = 10
@@ -42,14 +45,16 @@ SPARE_LABELS = 10
 class LinearTreeParams(Params):
     """Parameters of the linear tree."""
 
-    balance: float = param(0.0, "0: similar labels together, all at one depth; to 2: popular labels nearer the root", low=0, high=2)
-    balance_ratio: float | None = param(None, "the same knob from 0 to infinity: balance = 2 r / (1 + r)", low=0, kind=float)
-    cover: str = param("marginal", "how rows are shared out among their labels for balance > 1", choices=("marginal", "greedy"))
+    balance: float = param(0.0, "from 0: similar labels together, to 2: popular labels near the root", low=0, high=2)
+    balance_ratio: float | None = param(None, "the same knob from 0 up: balance = 2 r / (1 + r)", low=0, kind=float)
+    cover: str = param("marginal", "whose row a row is, for a balance above 1", choices=("marginal", "greedy"))
     n_trees: int = param(1, "trees to average, each with its own seed", low=1, high=1000)
     arity: int = param(64, "children of a node: a power of two", low=2, high=1024)
     max_leaf: int = param(100, "labels in a leaf, at most", low=1)
     C: float = param(1.5, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
-    rare_power: float = param(0.25, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all the same", low=0, high=2)
+    rare_power: float = param(
+        0.25, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all labels the same", low=0, high=2
+    )
     loss: str = param("squared-hinge", "what an error costs", choices=LOSSES)
     eps: float = param(0.1, "stop when no dual gradient is larger", low=0, low_open=True)
     max_passes: int = param(20, "stop after this many passes over a node's rows", low=1)
@@ -113,7 +118,13 @@ class LinearTree(Model):
         self._take(trees, blocks)
 
     def _tree(
-        self, vectors: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, number: int, collapse: int, progress: Progress
+        self,
+        vectors: sparse.csr_matrix,
+        y: sparse.csr_matrix,
+        parameters: Any,
+        number: int,
+        collapse: int,
+        progress: Progress,
     ) -> LabelTree:
         balance = parameters.balance
         if parameters.balance_ratio is not None:
@@ -121,8 +132,8 @@ class LinearTree(Model):
         return build_tree(
             "interpolated",
             vectors=vectors,
-            frequencies=label_frequencies(y),
-            cover_frequencies=cover_frequencies(y, parameters.cover) if balance > 1 else None,
+            frequencies=label_frequencies(y) if y.nnz else np.ones(y.shape[1]),
+            cover_frequencies=cover_frequencies(y, parameters.cover) if balance > 1 and y.nnz else None,
             balance=balance,
             max_leaf=parameters.max_leaf,
             collapse=collapse,
@@ -173,7 +184,9 @@ class LinearTree(Model):
         features = self._checked_features(x)
         places, nodes = self._filters(allow, deny)
         width = min(int(k), self.n_labels_)
-        top, n_blocks = self._search(features, width, self.parameters_.beam if beam is None else beam, max_blocks, places, nodes)
+        top, n_blocks = self._search(
+            features, width, self.parameters_.beam if beam is None else beam, max_blocks, places, nodes
+        )
         depths = np.mean([tree.depth_of_labels() for tree in self.trees_], axis=0)
         deepest = np.where(top.labels >= 0, depths[top.labels], 0).max(axis=1, initial=0)
         return SearchResult(top.cut(int(k)), n_blocks, deepest)
@@ -198,7 +211,13 @@ class LinearTree(Model):
         return self._search(x, k, self.parameters_.beam, 0, none, none)[0]
 
     def _search(
-        self, x: sparse.csr_matrix, k: int, beam: int, max_blocks: int, places: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint8]
+        self,
+        x: sparse.csr_matrix,
+        k: int,
+        beam: int,
+        max_blocks: int,
+        places: npt.NDArray[np.uint8],
+        nodes: npt.NDArray[np.uint8],
     ) -> tuple[TopK, npt.NDArray[np.int32]]:
         p = self.parameters_
         rows = ranked_rows(x, self.feature_rank_, p.normalize)
@@ -238,10 +257,11 @@ class LinearTree(Model):
         column = np.full(self.blocks_[0].n_features, -1, np.int64)
         known = self.feature_rank_ >= 0
         column[self.feature_rank_[known]] = np.flatnonzero(known)
-        # With several trees the first one is explained; the score is the mean over all of them.
+        # Of several trees the first is explained: its path, its score.
         tree, blocks = self.trees_[0], self.blocks_[0]
         nodes: list[NodeScore] = []
         parts: list[Contribution] = []
+        path_score = 0.0
         for node, child in self._classifiers(tree, label):
             weights, bias = blocks.weights_of(child, rows.indices)
             parts.append(Contribution(node, -1, 1.0, bias, bias))
@@ -251,9 +271,10 @@ class LinearTree(Model):
                     push = float(value * weight)
                     parts.append(Contribution(node, int(feature), float(value), float(weight), push))
                     margin += push
-            nodes.append(NodeScore(node, margin, _log_score(p.link, margin)))
-        score = float(np.exp(max(-80.0, sum(n.log_score for n in nodes))))
-        return Explanation(label, score, tuple(nodes), tuple(parts))
+            below = max(LOWEST_SCORE, path_score + _log_score(p.link, margin))
+            nodes.append(NodeScore(node, margin, below - path_score))
+            path_score = below
+        return Explanation(label, float(np.exp(path_score)), tuple(nodes), tuple(parts))
 
     def _classifiers(self, tree: LabelTree, label: int) -> list[tuple[int, int]]:
         """(node, number of the classifier) from the root's child down to the label's own, which belongs to its leaf."""
@@ -261,8 +282,7 @@ class LinearTree(Model):
         first = blocks.child_start[first_blocks(tree)]
         path = [int(node) for node in tree.path(label)]
         found = [
-            (child, int(first[parent]) + child - int(tree.first_child[parent]))
-            for parent, child in zip(path[:-1], path[1:], strict=True)
+            (child, int(first[parent]) + child - int(tree.first_child[parent])) for parent, child in pairwise(path)
         ]
         leaf = path[-1]
         place = int(np.flatnonzero(tree.labels_below(leaf) == label)[0])

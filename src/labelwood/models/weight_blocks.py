@@ -150,7 +150,9 @@ class WeightBlocks:
         except (TypeError, ValueError, KeyError) as error:
             raise ModelFileError(f"the weight blocks are damaged: {error}") from error
 
-    def margins(self, block: int, features: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def margins(
+        self, block: int, features: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float32]:
         """The margins of one row under all classifiers of a block."""
         out = np.empty(int(self.child_start[block + 1] - self.child_start[block]), np.float32)
         self.native.block_margins(block, features, values, out)

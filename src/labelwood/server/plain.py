@@ -31,6 +31,7 @@ class Server(ThreadingHTTPServer):
     """Serves one tagger, a thread for each connection."""
 
     daemon_threads = True
+    request_queue_size = 128  # clients that may wait to be taken; the library's 5 refuses a small burst
 
     def __init__(self, tagger: Tagger, host: str = "127.0.0.1", port: int = 8000) -> None:
         self.tagger = tagger
@@ -83,14 +84,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def _health(self) -> dict[str, Any]:
         tagger = self.server.tagger
-        return {"status": "ok", "model": tagger.model, "n_labels": len(tagger.label_names)}
+        return {"status": "ok", "model": tagger.model_.name, "n_labels": len(tagger.label_names)}
 
     def _predict(self) -> dict[str, Any]:
         texts, k = checked_question(self._body())
         answers = self.server.tagger.predict(texts, k)
-        return {
-            "results": [[{"label": name, "score": round(score, 6)} for name, score in row] for row in answers]
-        }
+        return {"results": [[{"label": name, "score": round(score, 6)} for name, score in row] for row in answers]}
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")

@@ -75,8 +75,7 @@ def map_arrays(path: Path, table: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     expected_names = sorted(table)
     if sorted(header) != expected_names:
         raise ModelFileError(
-            f"{path}: holds the arrays {_some(sorted(header))}, but the manifest lists "
-            f"{_some(expected_names)}"
+            f"{path}: holds the arrays {_some(sorted(header))}, but the manifest lists {_some(expected_names)}"
         )
     places = {name: _place(name, entry, path) for name, entry in header.items()}
     _check_cover(places, len(buffer) - start, path)
@@ -91,9 +90,7 @@ def _writable(name: str, array: Array) -> Array:
             f"array {name!r} has dtype {array.dtype}, which cannot be saved (known: {', '.join(DTYPES)})"
         )
     if array.ndim > MAX_DIMENSIONS:
-        raise ModelFileError(
-            f"array {name!r} has {array.ndim} dimensions; at most {MAX_DIMENSIONS} can be saved"
-        )
+        raise ModelFileError(f"array {name!r} has {array.ndim} dimensions; at most {MAX_DIMENSIONS} can be saved")
     shape = array.shape
     # ascontiguousarray makes a 0-d array 1-d
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(shape)
@@ -149,13 +146,9 @@ def _map(path: Path) -> mmap.mmap:
 def _read_header(buffer: mmap.mmap, path: Path) -> tuple[dict[str, Any], int]:
     (length,) = struct.unpack("<Q", buffer[:8])
     if length > MAX_HEADER_BYTES:
-        raise ModelFileError(
-            f"{path}: the header claims {length} bytes; at most {MAX_HEADER_BYTES} are allowed"
-        )
+        raise ModelFileError(f"{path}: the header claims {length} bytes; at most {MAX_HEADER_BYTES} are allowed")
     if 8 + length > len(buffer):
-        raise ModelFileError(
-            f"{path}: the header claims {length} bytes, but the file has {len(buffer)} (truncated)"
-        )
+        raise ModelFileError(f"{path}: the header claims {length} bytes, but the file has {len(buffer)} (truncated)")
     header = parse_json(buffer[8 : 8 + length], f"{path}, header")
     if not isinstance(header, dict):
         raise ModelFileError(f"{path}: the header must be a JSON object, but is {type(header).__name__}")
@@ -191,9 +184,7 @@ def _place(name: str, entry: Any, path: Path) -> tuple[np.dtype[Any], tuple[int,
     for one in shape:
         size *= one  # Python's whole numbers do not overflow
     if end - begin != size:
-        raise ModelFileError(
-            f"{where}: shape and dtype take {size:.6g} bytes, but the offsets {end - begin:.6g}"
-        )
+        raise ModelFileError(f"{where}: shape and dtype take {size:.6g} bytes, but the offsets {end - begin:.6g}")
     return dtype, shape, begin, end
 
 
@@ -209,9 +200,7 @@ def _check_cover(places: Mapping[str, tuple[Any, Any, int, int]], n_bytes: int, 
         reached = end
     if reached != n_bytes:
         what = "truncated" if reached > n_bytes else "bytes left over"
-        raise ModelFileError(
-            f"{path}: the arrays take {reached} bytes, but the file holds {n_bytes} ({what})"
-        )
+        raise ModelFileError(f"{path}: the arrays take {reached} bytes, but the file holds {n_bytes} ({what})")
 
 
 def _view(
@@ -235,9 +224,7 @@ def _view(
         array = np.frombuffer(buffer, dtype, count, start + begin) if count else _nothing(dtype)
         array = array.reshape(shape)
     except (ValueError, OverflowError, MemoryError) as error:
-        raise ModelFileError(
-            f"{path}: array {name!r} cannot have the shape {list(shape)} ({error})"
-        ) from None
+        raise ModelFileError(f"{path}: array {name!r} cannot have the shape {list(shape)} ({error})") from None
     # Other bytes than 0 and 1 in a bool array make NumPy and C++ disagree about what is true.
     if dtype == np.bool_ and array.size and int(array.view(np.uint8).max()) > 1:
         raise ModelFileError(f"{path}: array {name!r} is bool, but holds bytes that are neither 0 nor 1")

@@ -59,9 +59,7 @@ _ADDED: dict[str, tuple[type, ...]] = {
     "manifest_sha256": (str,),
 }
 _REQUIRED = ("kind", "name")
-_PLAIN_NAME = re.compile(
-    r"(?!__)[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
-)  # safetensors keeps "__metadata__" for itself
+_PLAIN_NAME = re.compile(r"(?!__)[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")  # safetensors keeps "__metadata__" for itself
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ARRAY_KEYS = {"file", "dtype", "shape", "sha256"}
 
@@ -112,18 +110,14 @@ def arrays_digest(table: Mapping[str, Mapping[str, Any]]) -> str:
 
     It is also in the arrays file's header, so that a file of another model is noticed without reading it.
     """
-    lines = [
-        f"{name} {entry['dtype']} {entry['shape']} {entry['sha256']}" for name, entry in sorted(table.items())
-    ]
+    lines = [f"{name} {entry['dtype']} {entry['shape']} {entry['sha256']}" for name, entry in sorted(table.items())]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def check_array_name(name: object, where: str) -> None:
     """Refuse array names that are not plain words."""
     if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):
-        raise ModelFileError(
-            f"{where}: the array name {name!r:.80} is not made of letters, digits, '_', '-' and '.'"
-        )
+        raise ModelFileError(f"{where}: the array name {name!r:.80} is not made of letters, digits, '_', '-' and '.'")
 
 
 def check_manifest(manifest: Any, where: str) -> dict[str, Any]:
@@ -152,9 +146,7 @@ def check_manifest(manifest: Any, where: str) -> dict[str, Any]:
         _check_type(key, manifest[key], kinds, where)
     for key in ("label_names_sha256", "manifest_sha256"):
         if manifest[key] is not None and not _SHA256.fullmatch(manifest[key]):
-            raise ModelFileError(
-                f"{where}: {key} must be 64 hexadecimal digits, but is {manifest[key]!r:.80}"
-            )
+            raise ModelFileError(f"{where}: {key} must be 64 hexadecimal digits, but is {manifest[key]!r:.80}")
     for name, entry in manifest["arrays"].items():
         _check_entry(name, entry, where)
     return manifest
@@ -163,17 +155,11 @@ def check_manifest(manifest: Any, where: str) -> dict[str, Any]:
 def _check_entry(name: str, entry: Any, where: str) -> None:
     check_array_name(name, where)
     if not isinstance(entry, dict) or set(entry) != _ARRAY_KEYS:
-        raise ModelFileError(
-            f"{where}: array {name!r} must have exactly the keys {', '.join(sorted(_ARRAY_KEYS))}"
-        )
+        raise ModelFileError(f"{where}: array {name!r} must have exactly the keys {', '.join(sorted(_ARRAY_KEYS))}")
     if not isinstance(entry["file"], str) or not _PLAIN_NAME.fullmatch(entry["file"]):
-        raise ModelFileError(
-            f"{where}: array {name!r} is in {entry['file']!r:.80}, which is not a plain file name"
-        )
+        raise ModelFileError(f"{where}: array {name!r} is in {entry['file']!r:.80}, which is not a plain file name")
     if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:
-        raise ModelFileError(
-            f"{where}: array {name!r} has dtype {entry['dtype']!r:.80} (known: {', '.join(DTYPES)})"
-        )
+        raise ModelFileError(f"{where}: array {name!r} has dtype {entry['dtype']!r:.80} (known: {', '.join(DTYPES)})")
     check_shape(entry["shape"], f"{where}: array {name!r}")
     if not isinstance(entry["sha256"], str) or not _SHA256.fullmatch(entry["sha256"]):
         raise ModelFileError(f"{where}: array {name!r} has no valid sha256")

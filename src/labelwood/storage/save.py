@@ -80,8 +80,7 @@ def _write(folder: Path, fields: dict[str, Any], arrays: Mapping[str, Array], cr
     text = _pretty(manifest)
     if len(text) > MAX_MANIFEST_BYTES:
         raise ModelFileError(
-            f"the manifest takes {len(text)} bytes, at most {MAX_MANIFEST_BYTES} are allowed: "
-            "keep large data in arrays"
+            f"the manifest takes {len(text)} bytes, at most {MAX_MANIFEST_BYTES} are allowed: keep large data in arrays"
         )
     with (folder / MANIFEST).open("wb") as stream:
         stream.write(text)
@@ -108,8 +107,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
     ours = _own_files(target)
     if ours is None:
         raise ModelFileError(
-            f"{target}: holds files but no labelwood model; it is not replaced. "
-            "Remove it or choose another name"
+            f"{target}: holds files but no labelwood model; it is not replaced. Remove it or choose another name"
         )
     foreign = sorted(inside - ours)
     if foreign:
