@@ -25,10 +25,7 @@ TEXT = "train.txt"
 def pairs(x: sparse.csr_matrix) -> list[Pairs]:
     """Every row as a list of (feature, value)."""
     indices, values, ends = x.indices.tolist(), x.data.tolist(), x.indptr.tolist()
-    return [
-        list(zip(indices[start:end], values[start:end], strict=True))
-        for start, end in itertools.pairwise(ends)
-    ]
+    return [list(zip(indices[start:end], values[start:end], strict=True)) for start, end in itertools.pairwise(ends)]
 
 
 def write_text(x: sparse.csr_matrix, y: sparse.csr_matrix, path: Path) -> None:
