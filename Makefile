@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 SOURCES := $(shell find src native -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml README.md
 
-.PHONY: demo test test-slow bench lint clean build stubs
+.PHONY: demo test test-slow sanitize bench lint clean build stubs
 
 demo: $(VENV)/.built
 	$(BIN)/labelwood demo
@@ -15,6 +15,24 @@ test: lint $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
+
+# The native code under the address and undefined-behaviour sanitizers; the first finding ends the run (Linux, GCC).
+# libstdc++ comes along because Python does not load it before the sanitizer looks for its exceptions.
+SANITIZED := build/sanitize
+SANITIZERS = $(foreach lib,libasan.so libubsan.so libstdc++.so,$(shell $(CXX) -print-file-name=$(lib)))
+SANITIZED_TESTS := tests/oracles tests/hostile tests/contract tests/property/test_matrix_round_trips.py tests/property/test_tfidf_properties.py
+sanitize: export LD_PRELOAD = $(SANITIZERS)
+sanitize: export ASAN_OPTIONS = detect_leaks=0
+sanitize: export UBSAN_OPTIONS = print_stacktrace=1
+sanitize: export PYTHONPATH = $(SANITIZED)/site
+sanitize: $(SANITIZED)/.built
+	$(BIN)/python -c "from labelwood import _native; assert '$(SANITIZED)' in _native.__file__, _native.__file__"
+	$(BIN)/python -m pytest -q -p no:cacheprovider -m "not slow" $(SANITIZED_TESTS)
+
+$(SANITIZED)/.built: $(VENV)/.dev
+	PATH="$(abspath $(BIN)):$$PATH" LD_PRELOAD= $(PIP) install --no-build-isolation --no-deps --upgrade --target $(SANITIZED)/site . \
+	  -C build-dir=$(SANITIZED)/cmake -C cmake.define.LABELWOOD_SANITIZE=ON
+	touch $@
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py

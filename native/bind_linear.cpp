@@ -87,7 +87,7 @@ void check_rows(const In<std::int64_t>& indptr, const In<std::int32_t>& indices,
     if (indptr.size() < 1 || indices.size() != data.size() || indptr(0) != 0 || indptr(indptr.size() - 1) != static_cast<std::int64_t>(data.size()))
         throw nb::value_error("the row pointers do not fit the values");
     for (std::size_t i = 0; i + 1 < indptr.size(); ++i)
-        if (indptr(i) > indptr(i + 1)) throw nb::value_error("the row pointers fall");
+        if (indptr(i) > indptr(i + 1)) throw nb::value_error("the row pointers must not fall");
     for (std::size_t i = 0; i < indices.size(); ++i)
         if (indices(i) < 0 || indices(i) >= n_features) throw nb::value_error("a feature is outside the model's range");
 }
@@ -142,6 +142,7 @@ void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t>
     const std::int32_t k = static_cast<std::int32_t>(labels.shape(1));
     if (labels.shape(0) != indptr.size() - 1 || margins.shape(0) != labels.shape(0) || margins.shape(1) != labels.shape(1))
         throw nb::value_error("labels and margins must have one row per query");
+    if (k < 1) throw nb::value_error("k must be at least one");
     nb::gil_scoped_release release;
     flat_top_k(blocks.view, n_rows, indptr.data(), indices.data(), data.data(), k, n_threads, labels.data(), margins.data());
 }
@@ -204,6 +205,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
     const std::size_t n_rows = indptr.size() - 1;
     if (labels.shape(0) != n_rows || scores.shape(0) != n_rows || scores.shape(1) != labels.shape(1) || n_blocks.size() != n_rows)
         throw nb::value_error("the result arrays must have one row per query");
+    if (labels.shape(1) < 1 || k_each < 1) throw nb::value_error("k must be at least one");
     const bool filtered = allowed.size() > 0;
     std::int64_t n_labels = 0, n_nodes = 0;
     for (const ForestTree& tree : forest.trees) {
@@ -227,6 +229,7 @@ std::int32_t forest_query(const ForestHolder& forest, In<std::int32_t> columns, 
     thread_local std::vector<std::int32_t> features;
     thread_local std::vector<float> scaled;
     if (columns.size() != values.size() || labels.size() != scores.size()) throw nb::value_error("arrays differ in length");
+    if (labels.size() < 1 || k_each < 1) throw nb::value_error("k must be at least one");
     features.clear();
     scaled.clear();
     double square = 0;

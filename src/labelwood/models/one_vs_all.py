@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -88,19 +89,23 @@ class OneVsAll(Model):
         column[self.feature_rank_[known]] = np.flatnonzero(known)
         weights, bias = self.blocks_.weights_of(label, rows.indices)
         parts = [Contribution(0, -1, 1.0, bias, bias)]
-        for feature, value, weight in zip(column[rows.indices], rows.data, weights, strict=True):
+        if not np.all(np.isfinite(weights)):
+            raise ModelFileError(f"one-vs-all: the weights of label {label} are damaged: some are not finite")
+        for feature, value, weight in zip(column[rows.indices].tolist(), rows.data.tolist(), weights.tolist(), strict=True):
             if weight != 0:
-                parts.append(Contribution(0, int(feature), float(value), float(weight), float(value * weight)))
+                parts.append(Contribution(0, feature, value, weight, value * weight))
         margin = sum(part.contribution for part in parts)
-        score = np.array([margin], np.float32)
-        self._to_scores(score)
-        return Explanation(label, float(score[0]), (NodeScore(0, margin, float(np.log(score[0]))),), tuple(parts))
+        log_score = -float(np.logaddexp(0.0, -self._slope() * margin))  # finite even where the score is 0
+        return Explanation(label, math.exp(log_score), (NodeScore(0, margin, log_score),), tuple(parts))
+
+    def _slope(self) -> float:
+        return 2.0 if self.parameters_.loss == "squared-hinge" else 1.0
 
     def _to_scores(self, margins: np.ndarray[Any, np.dtype[np.float32]]) -> None:
         """Turn margins into scores in (0, 1), in place and keeping their order."""
-        slope = 2.0 if self.parameters_.loss == "squared-hinge" else 1.0
-        np.multiply(margins, -slope, out=margins)
-        np.exp(margins, out=margins)
+        np.multiply(margins, -self._slope(), out=margins)
+        with np.errstate(over="ignore"):  # margins below -44: exp is inf and the score 0, as it should be
+            np.exp(margins, out=margins)
         np.add(margins, 1, out=margins)
         np.reciprocal(margins, out=margins)
 
@@ -109,8 +114,10 @@ class OneVsAll(Model):
 
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
         rank = arrays["feature_rank"]
-        if rank.shape != (self.n_features_,):
-            raise ModelFileError(f"one-vs-all: {rank.shape[0]} feature ranks for {self.n_features_} features")
+        if rank.dtype != np.int32 or rank.shape != (self.n_features_,):
+            raise ModelFileError(
+                f"one-vs-all: feature_rank must be int32 ({self.n_features_},), but is {rank.dtype} {rank.shape}"
+            )
         self.feature_rank_ = rank
         self.blocks_ = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, arrays)
         if self.blocks_.child_start[-1] != self.n_labels_:

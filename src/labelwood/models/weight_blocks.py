@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
-from labelwood.errors import ModelFileError
+from labelwood.errors import DataError, ModelFileError
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
 from labelwood.models.base import Arrays
 from labelwood.progress import Progress
@@ -125,6 +125,8 @@ def train_blocks(
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
     )
+    if not np.all(np.isfinite(arrays["bias"])):
+        raise DataError("training overflowed: the feature values are too large for float32; scale them, or set normalize=True")
     return WeightBlocks(n_features, arrays)
 
 
@@ -146,9 +148,13 @@ class WeightBlocks:
         """The blocks of a saved model; ModelFileError if the arrays do not fit together."""
         own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
         try:
-            return cls(n_features, own)
+            blocks = cls(n_features, own)
         except (TypeError, ValueError, KeyError) as error:
             raise ModelFileError(f"the weight blocks are damaged: {error}") from error
+        # The weights themselves are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
+        if not np.all(np.isfinite(blocks.arrays["bias"])):
+            raise ModelFileError("the weight blocks are damaged: a bias is not a finite number")
+        return blocks
 
     def margins(
         self, block: int, features: npt.NDArray[np.int32], values: npt.NDArray[np.float32]

@@ -1,0 +1,283 @@
+"""Slow, plain twins of the linear kernels: objectives, dual coordinate descent, decoded weight blocks, tree search."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize
+
+from labelwood.models.weight_blocks import Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
+from labelwood.progress import SILENT
+
+LARGEST_HALF = np.float32(65504)
+LOWEST_SCORE = -80.0  # of a path: exp of less is 0 in a float
+
+# What an error costs, stated once: C * SLACK_SCALE * max(0, 1 - margin)^2, or C * log(1 + exp(-margin)).
+SLACK_SCALE = 1.0
+
+
+# training
+
+
+def csr_rows(x):
+    """The kernel's rows of any matrix, columns taken as the blocks' own feature numbers."""
+    x = sparse.csr_matrix(x, dtype=np.float32)
+    x.sort_indices()
+    return Rows(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
+
+
+def options(
+    loss="squared-hinge",
+    eps=0.1,
+    max_passes=100,
+    bias=1.0,
+    prune=0.0,
+    C=1.0,
+    C_negative=None,
+    rare_power=0.0,
+    seed=0,
+    n_threads=1,
+):
+    return SolverOptions(
+        loss, eps, max_passes, bias, prune, C, C if C_negative is None else C_negative, rare_power, seed, n_threads
+    )
+
+
+def flat_nodes(n_labels):
+    bounds = np.arange(n_labels + 1, dtype=np.int64)
+    return Nodes(np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True)
+
+
+def train_flat(x, y, progress=SILENT, **changed):
+    """Weight blocks of one classifier for each column of y, on all rows."""
+    y = sparse.csc_matrix(y, dtype=np.float32)
+    return train_blocks(csr_rows(x), x.shape[1], y, flat_nodes(y.shape[1]), options(**changed), progress, "labels")
+
+
+# objectives
+
+
+def objective(loss, weights, bias_weight, x, positive, C, bias):
+    """The primal objective of one classifier; the bias weight is regularised as any other. C may differ by row."""
+    margin = np.where(positive, 1.0, -1.0) * (x @ weights + bias_weight * bias)
+    if loss == "squared-hinge":
+        errors = SLACK_SCALE * np.maximum(0, 1 - margin) ** 2
+    else:
+        errors = np.logaddexp(0, -margin)
+    return 0.5 * (weights @ weights + bias_weight**2) + np.sum(C * errors)
+
+
+def pulls(loss, margin, C):
+    """-d(errors)/d(margin) of every row: the dual variables that belong to these margins at the optimum."""
+    if loss == "squared-hinge":
+        return 2 * SLACK_SCALE * C * np.maximum(0, 1 - margin)
+    return C / (1 + np.exp(np.minimum(margin, 500)))
+
+
+def optimum(loss, x, positive, C, bias):
+    """The smallest value of `objective`, by a quasi-Newton method in double precision."""
+    design = np.hstack([x, np.full((len(x), 1), float(bias))]) if bias else x
+    sign = np.where(positive, 1.0, -1.0)
+
+    def value_and_slope(w):
+        margin = sign * (design @ w)
+        if loss == "squared-hinge":
+            errors = SLACK_SCALE * np.maximum(0, 1 - margin) ** 2
+        else:
+            errors = np.logaddexp(0, -margin)
+        return 0.5 * w @ w + np.sum(C * errors), w - design.T @ (sign * pulls(loss, margin, C))
+
+    start = np.zeros(design.shape[1])
+    found = minimize(
+        value_and_slope,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 20000, "maxfun": 40000, "ftol": 1e-13, "gtol": 1e-9},
+    )
+    return found.fun
+
+
+def descend(x, positive, C, bias, eps, max_passes=10000, seed=0):
+    """(weights, bias weight) of the squared hinge by textbook dual coordinate descent, one label, from zero.
+
+    Hsieh et al., ICML 2008, algorithm 1, without shrinking.
+    """
+    sign = np.where(positive, 1.0, -1.0)
+    ridge = 1 / (2 * SLACK_SCALE * C)
+    alpha, w, b = np.zeros(len(x)), np.zeros(x.shape[1]), 0.0
+    rng = np.random.default_rng(seed)
+    for _ in range(max_passes):
+        worst = 0.0
+        for i in rng.permutation(len(x)):
+            gradient = sign[i] * (x[i] @ w + b * bias) - 1 + alpha[i] * ridge
+            worst = max(worst, abs(min(gradient, 0) if alpha[i] == 0 else gradient))
+            new = max(alpha[i] - gradient / (x[i] @ x[i] + bias**2 + ridge), 0)
+            w += (new - alpha[i]) * sign[i] * x[i]
+            b += (new - alpha[i]) * sign[i] * bias
+            alpha[i] = new
+        if worst <= eps:
+            break
+    return w, b
+
+
+# weight blocks
+
+
+def half_rounded(values):
+    """Values as the blocks keep them: half floats to nearest even, the largest finite one beyond the range."""
+    values = np.asarray(values, np.float32)
+    with np.errstate(over="ignore"):
+        halves = values.astype(np.float16)
+    return np.where(np.isinf(halves), np.copysign(LARGEST_HALF, values), halves).astype(np.float32)
+
+
+def decode(blocks):
+    """(weights (n_features, n_children), bias) of all blocks, read from the arrays as native/blocks.hpp describes them."""
+    a = blocks.arrays
+    n_children = int(a["child_start"][-1])
+    dense = np.zeros((blocks.n_features, n_children), np.float32)
+    n_top = max(1, -(-blocks.n_features // 4096))
+    for b in range(len(a["child_start"]) - 1):
+        first, n = int(a["child_start"][b]), int(a["child_start"][b + 1] - a["child_start"][b])
+        words = a["words"][2 * int(a["word_start"][b]) : 2 * int(a["word_start"][b + 1])]
+        offsets = a["row_offset"][int(a["row_start"][b]) : int(a["row_start"][b + 1])]
+        payload = a["payload"][int(a["payload_start"][b]) : int(a["payload_start"][b + 1])]
+        next_word = 0
+        for top in range(n_top):
+            bits = int(a["top_bits"][b * n_top + top])
+            if int(a["top_rank"][b * n_top + top]) != next_word:
+                raise ValueError(f"block {b}: the rank of top word {top} is not the number of words before it")
+            for word in (top * 64 + i for i in range(64) if bits >> i & 1):
+                features, place = int(words[2 * next_word]), int(words[2 * next_word + 1])
+                row, at = place & 0xFFFFFFFF, place >> 32
+                for feature in (word * 64 + i for i in range(64) if features >> i & 1):
+                    children, weights = _entry(payload[at + int(offsets[row]) :], n)
+                    dense[feature, first + children] = weights
+                    row += 1
+                next_word += 1
+        if 2 * next_word != len(words):
+            raise ValueError(f"block {b}: {len(words) // 2} words, but the bitmap names {next_word}")
+    return dense, np.asarray(a["bias"], np.float32)
+
+
+def _entry(payload, n_children):
+    count = int(payload[0])
+    if count == n_children:
+        return np.arange(n_children), payload[1 : 1 + count].view(np.float16)
+    ids = (count + 1) // 2
+    children = np.ascontiguousarray(payload[1 : 1 + ids]).view(np.uint8)[:count]
+    return children.astype(np.int64), payload[1 + ids : 1 + ids + count].view(np.float16)
+
+
+def encode(weights, bias, n_features=None, children_per_block=256):
+    """Weight blocks of a dense (n_features, n_children) matrix, rows always as lists: the format from its description."""
+    weights = np.asarray(weights, np.float32)
+    n_features = weights.shape[0] if n_features is None else n_features
+    n_top = max(1, -(-n_features // 4096))
+    parts = {name: [] for name in ("top_bits", "top_rank", "words", "row_offset", "payload")}
+    starts = {name: [0] for name in ("child_start", "word_start", "row_start", "payload_start")}
+    sizes = dict.fromkeys(starts, 0)
+    for first in range(0, weights.shape[1], children_per_block):
+        block = weights[:, first : first + children_per_block]
+        top = [0] * n_top
+        words, offsets, payload = [], [], []
+        last = -1
+        for feature in np.flatnonzero((block != 0).any(axis=1)).tolist():
+            if feature >> 6 != last:
+                last, word_at = feature >> 6, len(payload)
+                words += [0, len(offsets) | word_at << 32]
+                top[last >> 6] |= 1 << (last & 63)
+            words[-2] |= 1 << (feature & 63)
+            offsets.append(len(payload) - word_at)
+            children = np.flatnonzero(block[feature])
+            dense = len(children) == block.shape[1]
+            payload.append(len(children))
+            if not dense:
+                ids = children.astype(np.uint8).tolist() + [0] * (len(children) % 2)
+                payload += np.array(ids, np.uint8).view(np.uint16).tolist()
+            payload += half_rounded(block[feature, children]).astype(np.float16).view(np.uint16).tolist()
+        parts["top_bits"] += top
+        parts["top_rank"] += [sum(t.bit_count() for t in top[:i]) for i in range(n_top)]
+        for name, values in (("words", words), ("row_offset", offsets), ("payload", payload)):
+            parts[name] += values
+        for name, more in (
+            ("child_start", block.shape[1]),
+            ("word_start", len(words) // 2),
+            ("row_start", len(offsets)),
+            ("payload_start", len(payload)),
+        ):
+            sizes[name] += more
+            starts[name].append(sizes[name])
+    kinds = {
+        "top_bits": np.uint64,
+        "top_rank": np.uint32,
+        "words": np.uint64,
+        "row_offset": np.uint16,
+        "payload": np.uint16,
+    }
+    arrays = {name: np.array(values, kinds[name]) for name, values in parts.items()}
+    arrays |= {name: np.array(values, np.int64) for name, values in starts.items()}
+    arrays["bias"] = np.asarray(bias, np.float32)
+    return WeightBlocks(n_features, arrays)
+
+
+# top-k and tree search
+
+
+def best_k(scores, k):
+    """(labels, scores) of the k best of every row of a dense array, equal scores to the smaller label."""
+    scores = np.atleast_2d(scores)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(scores, order, axis=1)
+
+
+def log_score(link, margin):
+    margin = np.asarray(margin, np.float64)
+    if link == 2:
+        return -np.logaddexp(0, -2 * margin)
+    return -(np.maximum(0, 1 - margin) ** (2 if link == 0 else 3))
+
+
+@dataclass
+class PathScores:
+    """Path scores of one row: of every node, and of every label (by label number)."""
+
+    node: np.ndarray
+    label: np.ndarray
+
+
+def path_scores(tree, first_block, blocks, weights, bias, row, link):
+    """Exhaustive path scores of one dense row: every classifier of the tree is asked."""
+    margin = row.astype(np.float64) @ weights + bias
+    score = np.zeros(tree.n_nodes)
+    labels = np.zeros(tree.n_labels)
+    for node in range(tree.n_nodes):
+        own = slice(int(blocks.child_start[first_block[node]]), int(blocks.child_start[first_block[node + 1]]))
+        below = np.maximum(LOWEST_SCORE, score[node] + log_score(link, margin[own]))
+        if tree.n_children[node]:
+            score[list(tree.children(node))] = below
+        else:
+            labels[tree.labels_below(node)] = below
+    return PathScores(score, labels)
+
+
+def train_tree(x, y, tree, **changed):
+    """(weight blocks, first block of every node) of a label tree, each node on the rows that have a label below it."""
+    bounds, starts, first_block = [], [0], [0]
+    for node in range(tree.n_nodes):
+        first, last = int(tree.first_label[node]), int(tree.first_label[node] + tree.n_labels_below[node])
+        if tree.n_children[node]:
+            bounds += [int(tree.first_label[child]) for child in tree.children(node)] + [last]
+            n = int(tree.n_children[node])
+        else:
+            bounds += range(first, last + 1)
+            n = last - first
+        starts.append(len(bounds))
+        first_block.append(first_block[-1] + -(-n // 256))
+    nothing = np.zeros(tree.n_nodes + 1, np.int64), np.zeros(0, np.int32)
+    nodes = Nodes(np.array(starts, np.int64), np.array(bounds, np.int64), *nothing)
+    y = sparse.csc_matrix(y, dtype=np.float32)[:, tree.label_order]
+    y.sort_indices()
+    blocks = train_blocks(csr_rows(x), x.shape[1], y, nodes, options(**changed), SILENT, "nodes")
+    return blocks, np.array(first_block, np.int64)
