@@ -32,7 +32,9 @@ def files(pair, tmp_path):
 
 
 def test_every_curve_and_ratio_is_a_row(cli, files, tmp_path):
-    done = cli("bench", "balance", *files, "--out", tmp_path / "o", *NARROW, "--ratios", "0,1,4", "--repeats", 1, "--json")
+    done = cli(
+        "bench", "balance", *files, "--out", tmp_path / "o", *NARROW, "--ratios", "0,1,4", "--repeats", 1, "--json"
+    )
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert [(p["curve"], p["ratio"]) for p in found["points"]] == [
@@ -67,7 +69,11 @@ def test_a_point_is_what_the_model_says(pair):
 def test_shared_points_are_really_the_same_tree(pair):
     """Below the waypoint cover frequencies do not count, and at 0 no frequency does: one tree serves several curves."""
     train, _ = pair
-    for ratio, curves in ((0, ("marginal", "greedy", "direct")), (0.5, ("marginal", "greedy")), (1, ("marginal", "greedy"))):
+    for ratio, curves in (
+        (0, ("marginal", "greedy", "direct")),
+        (0.5, ("marginal", "greedy")),
+        (1, ("marginal", "greedy")),
+    ):
         assert len({sweep._tree_key(curve, ratio) for curve in curves}) == 1
         trees = [
             LinearTree(balance_ratio=ratio, arity=2, max_leaf=2, n_threads=1, **sweep.CURVES[curve])

@@ -1,6 +1,7 @@
 """LinearTree: what its nodes train on, its search against the exhaustive ranking, filters, forests, saved bytes."""
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -80,7 +81,7 @@ def test_the_children_of_a_node_share_out_its_labels(seed, n_labels, max_leaf, a
             parts = [tree.labels_below(child).tolist() for child in tree.children(node)]
         else:
             parts = [[label] for label in tree.labels_below(node).tolist()]
-        assert [tree.label_order[a:b].tolist() for a, b in zip(bounds, bounds[1:], strict=False)] == parts
+        assert [tree.label_order[a:b].tolist() for a, b in pairwise(bounds)] == parts
 
 
 def test_negatives_come_from_siblings_alone():
@@ -171,7 +172,7 @@ def test_filters_equal_filtering_the_full_ranking(labels, denied, n_trees):
 
 def test_filters_name_labels_that_exist():
     x, _ = problem()
-    with pytest.raises(DataError, match="label 30 of the filter is outside 0..29"):
+    with pytest.raises(DataError, match=r"label 30 of the filter is outside 0\.\.29"):
         trained().predict(x, 3, allow=[1, 30])
 
 
@@ -246,7 +247,14 @@ def test_threads_change_no_saved_byte(tmp_path, more):
 
 @pytest.mark.parametrize(
     ("n_labels", "max_leaf", "arity", "levels"),
-    [(100_000, 256, 256, 5), (1000, 256, 256, 2), (10, 256, 256, 1), (1024, 1, 2, 1), (1024, 1, 16, 4), (512, 1, 16, 3)],
+    [
+        (100_000, 256, 256, 5),
+        (1000, 256, 256, 2),
+        (10, 256, 256, 1),
+        (1024, 1, 2, 1),
+        (1024, 1, 16, 4),
+        (512, 1, 16, 3),
+    ],
 )
 def test_merged_levels(n_labels, max_leaf, arity, levels):
     assert merged_levels(n_labels, max_leaf, arity) == levels

@@ -16,7 +16,9 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder for balance.csv and .png.")],
     model_set: Annotated[
         list[str] | None,
-        typer.Option("--model-set", metavar="KEY=VALUE", help="A parameter of linear-tree, such as arity=2; repeatable."),
+        typer.Option(
+            "--model-set", metavar="KEY=VALUE", help="A parameter of linear-tree, such as arity=2; repeatable."
+        ),
     ] = None,
     ratios: Annotated[
         str | None,
@@ -50,7 +52,11 @@ def command(
     from labelwood.models.registry import model_class
     from labelwood.report.balance_sweep import RATIOS, balance_sweep, draw, write_csv
 
-    parameters = {"seed": seed, "n_threads": threads, **model_class("linear-tree").Parameters.parse(model_set or [], "--model-set")}
+    parameters = {
+        "seed": seed,
+        "n_threads": threads,
+        **model_class("linear-tree").Parameters.parse(model_set or [], "--model-set"),
+    }
     grid = _numbers(ratios) if ratios is not None else RATIOS
     table, picture = out / "balance.csv", out / "balance.png"
     if out.exists() and not out.is_dir():

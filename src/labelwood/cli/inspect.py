@@ -25,7 +25,9 @@ def command(
     found = load(model)
     structure = (found.model_ if isinstance(found, Tagger) else found).structure()
     if json:
-        show_json({**manifest, **({"structure": structure} if structure else {}), "n_bytes": n_bytes, "verified": verify})
+        show_json(
+            {**manifest, **({"structure": structure} if structure else {}), "n_bytes": n_bytes, "verified": verify}
+        )
         return
     _show(str(model), manifest, structure, n_bytes, verify)
 

@@ -48,9 +48,13 @@ class LinearTreeParams(Params):
 
     balance: float = param(0.0, "from 0: similar labels together, to 2: popular labels near the root", low=0, high=2)
     balance_ratio: float | None = param(None, "the same knob from 0 up: balance = 2 r / (1 + r)", low=0, kind=float)
-    cover: str = param("marginal", "which of its labels a row counts for, where frequency rules", choices=("marginal", "greedy"))
+    cover: str = param(
+        "marginal", "which of its labels a row counts for, where frequency rules", choices=("marginal", "greedy")
+    )
     path: str = param(
-        "waypoint", "from similarity to frequency by way of weighted 2-means, or directly", choices=("waypoint", "direct")
+        "waypoint",
+        "from similarity to frequency by way of weighted 2-means, or directly",
+        choices=("waypoint", "direct"),
     )
     n_trees: int = param(1, "trees to average, each with its own seed", low=1, high=1000)
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
@@ -249,7 +253,7 @@ class LinearTree(Model):
     # figures
 
     def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
-        """What answers with k labels cost: mean depth of the deepest one, "depth@k", and of weight blocks, "blocks@k"."""
+        """What k answers cost, mean per row: depth of the deepest one ("depth@k") and weight blocks read ("blocks@k")."""
         if not self._checked_features(x).shape[0]:
             return {}
         found = self.search(x, k)

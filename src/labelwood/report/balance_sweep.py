@@ -75,7 +75,7 @@ def balance_sweep(
 
     parameters: of LinearTree, except those that the sweep sets. Times are wall clock on one thread, the median over
     `repeats` rounds of the mean over the first `timed_rows` test rows; in every round all trees take their turn, so a
-    busy machine slows all of them. The processor time of the same rounds stands beside it, for machines that are shared.
+    busy machine slows all of them. The processor time of the same rounds stands beside it, for shared machines.
     """
     _check(ratios, curves, parameters or {}, timed_rows, repeats)
     (x, y), (test_x, test_y) = ((as_features(a), as_labels(b)) for a, b in (train, test))
@@ -165,7 +165,7 @@ def _check(
 
 
 def _tree_key(curve: str, ratio: float) -> tuple[Any, ...]:
-    """What makes two trees different: at ratio 0 no frequency counts, and up to 1 no cover frequency on the waypoint."""
+    """What makes two trees different: at ratio 0 no frequency counts, up to 1 no cover frequency on the waypoint."""
     if ratio == 0:
         return (0.0,)
     if ratio <= 1 and curve != "direct":
