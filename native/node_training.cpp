@@ -184,7 +184,6 @@ std::int64_t n_groups_of(const TrainingNodes& nodes, std::int64_t node) {
 
 BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, const TrainingOptions& options,
                         TrainingProgress progress, void* context, TrainingReport* report) {
-    const int n_threads = options.n_threads < 1 ? max_threads() : options.n_threads;
     std::vector<std::int64_t> first_group(1, 0);
     std::vector<std::int64_t> work;  // gathered non-zeros of a node, at most: decides who is solved together
     const double row_length = data.n_rows ? static_cast<double>(data.indptr[data.n_rows]) / static_cast<double>(data.n_rows) : 0;
@@ -195,6 +194,9 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
         rows = std::min(rows, data.n_rows);
         work.push_back(static_cast<std::int64_t>(static_cast<double>(rows) * row_length));
     }
+    // More threads than groups would only cost memory.
+    const std::int64_t wanted = options.n_threads < 1 ? max_threads() : options.n_threads;
+    const int n_threads = static_cast<int>(std::clamp<std::int64_t>(first_group.back(), 1, wanted));
     std::vector<GroupWeights> groups(static_cast<std::size_t>(first_group.back()));
     std::vector<Maps> maps(static_cast<std::size_t>(n_threads));
     for (Maps& map : maps) {
@@ -239,6 +241,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
         }
         finished(n_groups_of(nodes, n), thread);
     });
+    if (!stopped && progress && !progress(context, first_group.back(), first_group.back())) stopped = true;
     report->groups = first_group.back();
     report->passes = passes;
     if (stopped) throw std::runtime_error("stopped");

@@ -1,8 +1,8 @@
 """CPU time and precision of OneVsAll beside scikit-learn's OneVsRestClassifier(LinearSVC()), in one run.
 
 Both get the same rows of length 1 and the same labels, each in a process of its own; CPU time is user + system of
-fitting alone. `--labels N` takes a seeded random subset of N labels for both, and precision counts these labels only, over the
-test rows that have one of them.
+fitting alone. `--labels N` takes a seeded random subset of N labels for both, and precision counts these labels
+only, over the test rows that have one of them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def precision(labels: np.ndarray, scores: np.ndarray, test_y: sparse.csr_matrix)
     return {f"P@{k}": round(found[f"P@{k}"], 2) for k in KS}
 
 
-def run_labelwood(x: sparse.csr_matrix, y: sparse.csr_matrix, test_x: sparse.csr_matrix, test_y: sparse.csr_matrix) -> dict:
+def run_labelwood(
+    x: sparse.csr_matrix, y: sparse.csr_matrix, test_x: sparse.csr_matrix, test_y: sparse.csr_matrix
+) -> dict:
     wall, cpu = time.perf_counter(), cpu_seconds()
     model = lw.OneVsAll(n_threads=2).fit(x, y)
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
@@ -61,7 +63,9 @@ def run_labelwood(x: sparse.csr_matrix, y: sparse.csr_matrix, test_x: sparse.csr
     return {"cpu": cpu, "wall": wall, "model_mb": size / 1e6, **precision(top.labels, top.scores, test_y)}
 
 
-def run_sklearn(x: sparse.csr_matrix, y: sparse.csr_matrix, test_x: sparse.csr_matrix, test_y: sparse.csr_matrix) -> dict:
+def run_sklearn(
+    x: sparse.csr_matrix, y: sparse.csr_matrix, test_x: sparse.csr_matrix, test_y: sparse.csr_matrix
+) -> dict:
     import warnings
 
     from sklearn.multiclass import OneVsRestClassifier
@@ -105,7 +109,8 @@ def compare(name: str, n_labels: int, seed: int, skip_sklearn: bool) -> None:
         found = in_own_process(which, name, n_labels, seed)
         cpu[which] = found["cpu"]
         figures = "  ".join(f"P@{k} {found[f'P@{k}']:5.2f}" for k in KS)
-        print(f"  {which:13} fit {found['cpu']:8.2f} s CPU {found['wall']:8.2f} s wall  {found['model_mb']:8.1f} MB  {figures}", flush=True)
+        times = f"fit {found['cpu']:8.2f} s CPU {found['wall']:8.2f} s wall"
+        print(f"  {which:13} {times}  {found['model_mb']:8.1f} MB  {figures}", flush=True)
     if len(cpu) == 2:
         print(f"  labelwood needs {cpu['labelwood'] / cpu['scikit-learn']:.3f} of scikit-learn's CPU time", flush=True)
 

@@ -83,9 +83,13 @@ class Tagger:
         texts: Iterable[str] | Dataset,
         labels: Iterable[Iterable[str]] | None = None,
         *,
+        memory: int | None = None,
         progress: Progress = SILENT,
     ) -> Tagger:
-        """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts."""
+        """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts.
+
+        memory: refuse with BudgetError if training the model would need more bytes than this beside the data.
+        """
         rows, y, label_names = _training_rows(texts, labels)
         if self.model != AUTO:
             self._new_model(self.model)  # a wrong name or parameter is told before the texts are worked through
@@ -96,7 +100,7 @@ class Tagger:
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz) if self.model == AUTO else self.model)
-        model.fit(Dataset(x, y, label_names=label_names), progress=progress)
+        model.fit(Dataset(x, y, label_names=label_names), memory=memory, progress=progress)
         self._take(vectorizer, model, ids)
         return self
 

@@ -60,11 +60,12 @@ def train_flat(x, y, progress=SILENT, **changed):
 def objective(loss, weights, bias_weight, x, positive, C, bias):
     """The primal objective of one classifier; the bias weight is regularised as any other. C may differ by row."""
     margin = np.where(positive, 1.0, -1.0) * (x @ weights + bias_weight * bias)
-    if loss == "squared-hinge":
-        errors = SLACK_SCALE * np.maximum(0, 1 - margin) ** 2
-    else:
-        errors = np.logaddexp(0, -margin)
-    return 0.5 * (weights @ weights + bias_weight**2) + np.sum(C * errors)
+    return 0.5 * (weights @ weights + bias_weight**2) + np.sum(C * errors(loss, margin))
+
+
+def errors(loss, margin):
+    """What a row of this margin costs at C = 1."""
+    return SLACK_SCALE * np.maximum(0, 1 - margin) ** 2 if loss == "squared-hinge" else np.logaddexp(0, -margin)
 
 
 def pulls(loss, margin, C):
@@ -81,11 +82,7 @@ def optimum(loss, x, positive, C, bias):
 
     def value_and_slope(w):
         margin = sign * (design @ w)
-        if loss == "squared-hinge":
-            errors = SLACK_SCALE * np.maximum(0, 1 - margin) ** 2
-        else:
-            errors = np.logaddexp(0, -margin)
-        return 0.5 * w @ w + np.sum(C * errors), w - design.T @ (sign * pulls(loss, margin, C))
+        return 0.5 * w @ w + np.sum(C * errors(loss, margin)), w - design.T @ (sign * pulls(loss, margin, C))
 
     start = np.zeros(design.shape[1])
     found = minimize(
@@ -133,7 +130,7 @@ def half_rounded(values):
 
 
 def decode(blocks):
-    """(weights (n_features, n_children), bias) of all blocks, read from the arrays as native/blocks.hpp describes them."""
+    """(weights (n_features, n_children), bias) of all blocks, read as native/blocks.hpp describes them."""
     a = blocks.arrays
     n_children = int(a["child_start"][-1])
     dense = np.zeros((blocks.n_features, n_children), np.float32)
@@ -171,7 +168,7 @@ def _entry(payload, n_children):
 
 
 def encode(weights, bias, n_features=None, children_per_block=256):
-    """Weight blocks of a dense (n_features, n_children) matrix, rows always as lists: the format from its description."""
+    """Weight blocks of a dense (n_features, n_children) matrix, made from the format's description."""
     weights = np.asarray(weights, np.float32)
     n_features = weights.shape[0] if n_features is None else n_features
     n_top = max(1, -(-n_features // 4096))

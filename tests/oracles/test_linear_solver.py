@@ -1,4 +1,4 @@
-"""The 16-at-once solver against optimal objectives: its own conditions, a textbook twin, and scikit-learn's liblinear."""
+"""The 16-at-once solver against its optimality conditions, a textbook twin and scikit-learn's liblinear."""
 
 import importlib.util
 import warnings

@@ -198,7 +198,7 @@ def test_equal_margins_go_to_the_smaller_label():
 
 
 def test_margins_that_are_no_numbers_come_last():
-    """An infinite weight of a damaged file times two opposite values is NaN: the label sinks, the others stay ordered."""
+    """An infinite weight of a damaged file times two opposite values is NaN: such labels sink."""
     weights = np.zeros((2, 60), np.float32)
     weights[:, :40] = 1
     blocks = twin.encode(weights, np.arange(60, dtype=np.float32) / 100)

@@ -38,6 +38,10 @@ def command(
     ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="Refuse to train if it would need more than this, such as 8G."),
+    ] = None,
     text: options.Text = None,
     labels: options.Labels = None,
     separator: options.Separator = None,
@@ -60,9 +64,11 @@ def command(
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
+    from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
 
     check_folder(out, force=force)
+    budget = None if memory is None else parse_memory(memory)
     settings = Settings(model or AUTO, set_ or [], seed, threads)
     start = time.perf_counter()
     with shown(quiet) as progress:
@@ -78,7 +84,7 @@ def command(
             progress=progress,
             quiet=quiet or json,
         )
-        trained = train(found, settings, progress)
+        trained = train(found, settings, progress, budget)
         seconds = time.perf_counter() - start
         base = index_base if index_base is not None else found_base(found)
         trained.save(out, extra={"data": str(data)} | ({} if base is None else {"index_base": base}))
@@ -128,7 +134,7 @@ class Settings:
             TfidfParams.checked(self.features, "features")
 
 
-def train(data: Dataset, settings: Settings, progress: Progress) -> Tagger | Model:
+def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model:
     """The trained Tagger if the rows are texts, else the trained model."""
     from labelwood.errors import ParamError
     from labelwood.models.registry import AUTO, model_class, recommended_model
@@ -136,8 +142,8 @@ def train(data: Dataset, settings: Settings, progress: Progress) -> Tagger | Mod
 
     if data.x is None:
         tagger = Tagger(settings.name, features=settings.features, model_params=settings.model_params)
-        return tagger.fit(data, progress=progress)
+        return tagger.fit(data, memory=memory, progress=progress)
     if settings.features:
         raise ParamError(f"{data.source}: holds features, not texts; --set features.* is for texts")
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
-    return model_class(name)(**settings.model_params).fit(data, progress=progress)
+    return model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)

@@ -30,15 +30,7 @@ def label_vectors(
     check_same_rows(features, labels)
     if max_features is not None and (isinstance(max_features, bool) or max_features < 1):
         raise ParamError(f"max_features must be a whole number from 1 up or None, but is {max_features!r}")
-    by_label = labels.tocsc()
-    inputs = (
-        row_pointers(features),
-        column_ids(features),
-        features.data,
-        int(features.shape[1]),
-        row_pointers(by_label),
-        column_ids(by_label),
-    )
+    inputs = _inputs(features, labels)
     threads = n_threads or 0
     counts = np.zeros(labels.shape[1], np.int64)
     _native.pifa_counts(*inputs, max_features or 0, threads, counts)
@@ -54,3 +46,22 @@ def label_vectors(
     vectors.has_sorted_indices = True
     vectors.has_canonical_format = True
     return vectors
+
+
+def label_features(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int | None = None) -> int:
+    """The number of different features in the rows of each label, summed over the labels: the size of label vectors."""
+    counts = np.zeros(y.shape[1], np.int64)
+    _native.pifa_counts(*_inputs(x, y), 0, n_threads or 0, counts)
+    return int(counts.sum())
+
+
+def _inputs(features: sparse.csr_matrix, labels: sparse.csr_matrix) -> tuple[Any, Any, Any, int, Any, Any]:
+    by_label = labels.tocsc()
+    return (
+        row_pointers(features),
+        column_ids(features),
+        features.data,
+        int(features.shape[1]),
+        row_pointers(by_label),
+        column_ids(by_label),
+    )

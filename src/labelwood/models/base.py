@@ -12,8 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.errors import DataError, NotFittedError, ParamError
+from labelwood.errors import BudgetError, DataError, NotFittedError, ParamError
 from labelwood.matrices import as_features, as_labels, check_same_rows
+from labelwood.memory import memory_text
 from labelwood.models.explanation import Explanation
 from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
@@ -69,8 +70,11 @@ class Model(ABC):
 
     # training and answering
 
-    def fit(self: M, x: Any, y: Any = None, *, progress: Progress = SILENT) -> M:
-        """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels) or a Dataset."""
+    def fit(self: M, x: Any, y: Any = None, *, memory: int | None = None, progress: Progress = SILENT) -> M:
+        """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels) or a Dataset.
+
+        memory: refuse with BudgetError, before any work, if training would need more bytes than this beside the data.
+        """
         parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
         label_names = None
         if isinstance(x, Dataset):
@@ -86,6 +90,13 @@ class Model(ABC):
             raise DataError("fit needs at least one row")
         if labels.shape[1] == 0:
             raise DataError("fit needs at least one label column")
+        if memory is not None:
+            needed = self._estimate_memory(features, labels, parameters)
+            if needed > memory:
+                raise BudgetError(
+                    f"{type(self).__name__} would need about {memory_text(needed)} beside the data, "
+                    f"but {memory_text(memory)} are allowed"
+                )
         self._fit(features, labels, parameters, progress)
         self._set_shape(features.shape[1], labels.shape[1], parameters)
         self.n_rows_ = int(features.shape[0])
@@ -93,6 +104,13 @@ class Model(ABC):
         self.label_counts_ = np.bincount(labels.indices, minlength=labels.shape[1]).astype(np.int64)
         self.label_names_ = None if label_names is None else tuple(label_names)
         return self
+
+    def estimate_memory(self, x: Any, y: Any) -> int:
+        """The bytes that training on x and y would need beside the data itself, at its peak: an estimate from above."""
+        parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
+        features, labels = as_features(x), as_labels(y)
+        check_same_rows(features, labels)
+        return self._estimate_memory(features, labels, parameters)
 
     def predict(self, x: Any, k: int = 5) -> TopK:
         """The k best labels of every row of x, best first; TopK with labels (n, k) and scores (n, k), -1 padded."""
@@ -133,6 +151,10 @@ class Model(ABC):
     @abstractmethod
     def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
         """Train on checked input; parameters are validated."""
+
+    @abstractmethod
+    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+        """The bytes of training at its peak, from above; quick compared with training."""
 
     @abstractmethod
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:

@@ -30,6 +30,7 @@ from labelwood.models.weight_blocks import (
     rank_features,
     ranked_rows,
     train_blocks,
+    training_memory,
 )
 from labelwood.params import Params, param
 from labelwood.progress import Progress
@@ -143,6 +144,10 @@ class LinearTree(Model):
             progress=progress,
         )
 
+    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+        # label vectors, then the blocks of every tree
+        return training_memory(x, y, parameters.n_threads, per_weight=8 + 6 * parameters.n_trees)
+
     def _take(self, trees: list[LabelTree], blocks: list[WeightBlocks]) -> None:
         self.trees_ = trees
         self.blocks_ = blocks
@@ -199,6 +204,7 @@ class LinearTree(Model):
 
         Equal to `predict` on that row; columns must be unique, and fewer than k labels may come back.
         """
+        self._check_fitted()
         width = min(k, self.n_labels_)
         labels, scores = np.empty(width, np.int32), np.empty(width, np.float32)
         p = self.parameters_
@@ -326,8 +332,10 @@ class LinearTree(Model):
 
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
         rank = arrays["feature_rank"]
-        if rank.shape != (self.n_features_,):
-            raise ModelFileError(f"linear-tree: {rank.shape[0]} feature ranks for {self.n_features_} features")
+        if rank.shape != (self.n_features_,) or rank.dtype != np.int32:
+            raise ModelFileError(
+                f"linear-tree: {rank.shape} feature ranks ({rank.dtype}) for {self.n_features_} features"
+            )
         self.feature_rank_ = rank
         n_features = int(rank.max(initial=-1)) + 1
         trees, blocks = [], []

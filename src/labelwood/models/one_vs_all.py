@@ -21,6 +21,7 @@ from labelwood.models.weight_blocks import (
     rank_features,
     ranked_rows,
     train_blocks,
+    training_memory,
 )
 from labelwood.params import Params, param
 from labelwood.progress import Progress
@@ -74,6 +75,9 @@ class OneVsAll(Model):
         n_features = int(self.feature_rank_.max(initial=-1)) + 1
         self.blocks_ = train_blocks(rows, n_features, y.tocsc(), nodes, options, progress, "labels")
 
+    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+        return training_memory(x, y, parameters.n_threads, per_weight=60)
+
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
         rows = ranked_rows(x, self.feature_rank_, self.parameters_.normalize)
         top = empty(x.shape[0], k)
@@ -91,7 +95,9 @@ class OneVsAll(Model):
         parts = [Contribution(0, -1, 1.0, bias, bias)]
         if not np.all(np.isfinite(weights)):
             raise ModelFileError(f"one-vs-all: the weights of label {label} are damaged: some are not finite")
-        for feature, value, weight in zip(column[rows.indices].tolist(), rows.data.tolist(), weights.tolist(), strict=True):
+        for feature, value, weight in zip(
+            column[rows.indices].tolist(), rows.data.tolist(), weights.tolist(), strict=True
+        ):
             if weight != 0:
                 parts.append(Contribution(0, feature, value, weight, value * weight))
         margin = sum(part.contribution for part in parts)

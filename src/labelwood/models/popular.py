@@ -33,6 +33,9 @@ class Popular(Model):
         self.shares_ = (counts / y.shape[0]).astype(np.float32)
         self._rank()
 
+    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+        return 32 * int(y.shape[1])
+
     def _rank(self) -> None:
         self.order_ = np.lexsort((np.arange(len(self.shares_)), -self.shares_)).astype(np.int32)
 

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import DataError, ModelFileError
+from labelwood.labelspace.pifa import label_features
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
 from labelwood.models.base import Arrays
 from labelwood.progress import Progress
@@ -25,6 +26,8 @@ LOSSES = ("squared-hinge", "logistic")
 UNTRAINED_MARGIN = -10.0
 MAX_CHILDREN = 256  # classifiers in one block
 _PREFIX = "blocks."
+# Of all values: the solver's sums and products then stay far from the end of float32.
+_LARGEST_SQUARE = 1e30
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,18 @@ def ranked_rows(x: sparse.csr_matrix, feature_rank: npt.NDArray[np.int32], norma
     return Rows(indptr, np.ascontiguousarray(indices), np.ascontiguousarray(data))
 
 
+def training_memory(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int | None, per_weight: int) -> int:
+    """The bytes of training linear classifiers at its peak, from above.
+
+    Two copies of the rows, each thread's weights and duals of 16 labels, and per_weight bytes for every feature that
+    occurs in a label's rows, which is what the number of weights grows with. Measured on five data sets: 1.0 to 2.1
+    times the peak.
+    """
+    threads = n_threads or _native.max_threads()
+    scratch = threads * (72 * (x.shape[1] + 1) + 72 * x.shape[0])
+    return int(16_000_000 + 24 * x.nnz + scratch + per_weight * label_features(x, y, n_threads))
+
+
 def train_blocks(
     rows: Rows,
     n_features: int,
@@ -100,6 +115,13 @@ def train_blocks(
     what: str,
 ) -> WeightBlocks:
     """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p."""
+    with np.errstate(over="ignore"):
+        square = float(np.dot(rows.data, rows.data))
+    if not square <= _LARGEST_SQUARE:
+        raise DataError(
+            f"the feature values are too large: the sum of their squares is {square:.3g}, allowed is "
+            f"{_LARGEST_SQUARE:g}; scale them, or set normalize=True"
+        )
     arrays, _, _ = _native.train_nodes(
         rows.indptr,
         rows.indices,
@@ -125,8 +147,6 @@ def train_blocks(
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
     )
-    if not np.all(np.isfinite(arrays["bias"])):
-        raise DataError("training overflowed: the feature values are too large for float32; scale them, or set normalize=True")
     return WeightBlocks(n_features, arrays)
 
 
@@ -151,7 +171,7 @@ class WeightBlocks:
             blocks = cls(n_features, own)
         except (TypeError, ValueError, KeyError) as error:
             raise ModelFileError(f"the weight blocks are damaged: {error}") from error
-        # The weights themselves are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
+        # The weights are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
         if not np.all(np.isfinite(blocks.arrays["bias"])):
             raise ModelFileError("the weight blocks are damaged: a bias is not a finite number")
         return blocks
