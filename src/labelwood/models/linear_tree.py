@@ -259,7 +259,7 @@ class LinearTree(Model):
     # figures
 
     def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
-        """What k answers cost, mean per row: depth of the deepest one ("depth@k") and weight blocks read ("blocks@k")."""
+        """What k answers cost, mean per row: depth of the deepest ("depth@k") and weight blocks read ("blocks@k")."""
         if not self._checked_features(x).shape[0]:
             return {}
         found = self.search(x, k)
