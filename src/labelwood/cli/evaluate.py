@@ -41,7 +41,7 @@ def command(
 
     Shows precision, recall, nDCG and their propensity-scored kin in per cent, and what frequent and rare labels add.
     """
-    from labelwood.cli.console import count, say, show_json
+    from labelwood.cli.console import count, say, show, show_json
     from labelwood.cli.loaded import Loaded
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
@@ -71,16 +71,20 @@ def command(
         spare = _most_pairs_of_a_row(rows.filter_pairs)
         top = loaded.predict(rows, ks[-1] + spare)
         metrics, y, unknown = loaded.metrics(top, rows, ks)
+        cost = loaded.search_figures(rows, (ks[0], ks[-1]))
     if per_label is not None:
         _write_per_label(per_label, loaded, top, y, ks[-1], unknown)
     if json:
         notes = [*rows.notes, *([f"{len(unknown)} labels are unknown to the model"] if unknown else [])]
-        show_json({"model": str(model), "data": str(data), "n_rows": len(top), "metrics": metrics, "notes": notes})
+        facts = {"model": str(model), "data": str(data), "n_rows": len(top), "metrics": metrics}
+        show_json({**facts, **({"search": cost} if cost else {}), "notes": notes})
         return
     if unknown and not quiet:
         some = ", ".join(repr(name) for name in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
         say(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
     show_metrics(f"{model} on {data}: {count(len(top), 'row')}, per cent", metrics, ks)
+    if cost:
+        show("search, mean per row: " + ", ".join(f"{name} {value:.2f}" for name, value in cost.items()))
 
 
 def show_metrics(title: str, metrics: Mapping[str, float], ks: Sequence[int]) -> None:

@@ -16,17 +16,23 @@ def command(
 ) -> None:
     """Show what a saved model is made of."""
     from labelwood.cli.console import show_json
+    from labelwood.loading import load
     from labelwood.storage.load import load_folder
+    from labelwood.tagger import Tagger
 
     manifest, arrays = load_folder(model, verify=verify)
     n_bytes = sum(array.nbytes for array in arrays.values())
+    found = load(model)
+    structure = (found.model_ if isinstance(found, Tagger) else found).structure()
     if json:
-        show_json({**manifest, "n_bytes": n_bytes, "verified": verify})
+        show_json(
+            {**manifest, **({"structure": structure} if structure else {}), "n_bytes": n_bytes, "verified": verify}
+        )
         return
-    _show(str(model), manifest, n_bytes, verify)
+    _show(str(model), manifest, structure, n_bytes, verify)
 
 
-def _show(folder: str, manifest: dict[str, Any], n_bytes: int, verified: bool) -> None:
+def _show(folder: str, manifest: dict[str, Any], structure: dict[str, float], n_bytes: int, verified: bool) -> None:
     from labelwood.cli.console import count, show, show_table, size
 
     shape = manifest["shape"]
@@ -42,6 +48,7 @@ def _show(folder: str, manifest: dict[str, Any], n_bytes: int, verified: bool) -
     facts += [("checksums", "all right")] if verified else []
     show_table(folder, ("what", "value"), facts, align="ll")
     tables = [
+        ("Structure", {name: f"{value:,.2f}".removesuffix(".00") for name, value in structure.items()}),
         ("Parameters", manifest["parameters"]),
         ("Metrics", manifest["metrics"]),
         ("Kept beside", manifest["extra"]),

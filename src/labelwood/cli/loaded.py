@@ -94,6 +94,18 @@ class Loaded:
             return self.tagger.predict_top(data.texts or (), k)
         return self.model.predict(data.features(), k)
 
+    def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
+        """What the model's search costs at each k, mean per row; empty for models that do not search."""
+        from labelwood.models.base import Model
+
+        if type(self.model).search_figures is Model.search_figures:
+            return {}  # nothing to ask for, so texts need not be turned into features once more
+        rows = data.features() if self.tagger is None else self.tagger.vectorizer_.transform(data.texts or ())
+        found: dict[str, float] = {}
+        for k in ks:
+            found.update(self.model.search_figures(rows, k))
+        return found
+
     def truth(self, data: Dataset) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
         """(y, unknown): the true labels in this model's numbering, with columns for unknown names at its end."""
         if (

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from labelwood.cli import (
+    bench_balance,
     data_convert,
     data_info,
     data_split,
@@ -47,6 +48,9 @@ for module in (demo, train, predict, evaluate, explain, inspect, models, serve):
 app.add_typer(data, name="data")
 for module in (data_info, data_convert, data_split, data_synth):
     data.command(module.__name__.rpartition("_")[2])(module.command)
+bench = typer.Typer(help="Measure methods against each other.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(bench, name="bench")
+bench.command("balance")(bench_balance.command)
 
 
 def _show_version(wanted: bool) -> None:

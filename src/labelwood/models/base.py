@@ -138,6 +138,14 @@ class Model(ABC):
         self._check_fitted()
         save_model(self, folder, extra or {})
 
+    def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
+        """What finding k labels costs on average over the rows of x, by name; empty if the method does not search."""
+        return {}
+
+    def structure(self) -> dict[str, float]:
+        """What the fitted model is made of, by name, for people; empty if there is nothing to tell."""
+        return {}
+
     # what a subclass implements
 
     @abstractmethod

@@ -49,7 +49,14 @@ class LinearTreeParams(Params):
 
     balance: float = param(0.0, "from 0: similar labels together, to 2: popular labels near the root", low=0, high=2)
     balance_ratio: float | None = param(None, "the same knob from 0 up: balance = 2 r / (1 + r)", low=0, kind=float)
-    cover: str = param("marginal", "whose row a row is, for a balance above 1", choices=("marginal", "greedy"))
+    cover: str = param(
+        "marginal", "which of its labels a row counts for, where frequency rules", choices=("marginal", "greedy")
+    )
+    path: str = param(
+        "waypoint",
+        "from similarity to frequency by way of weighted 2-means, or directly",
+        choices=("waypoint", "direct"),
+    )
     n_trees: int = param(1, "trees to average, each with its own seed", low=1, high=1000)
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
     max_leaf: int = param(256, "labels in a leaf, at most", low=1)
@@ -122,11 +129,13 @@ class LinearTree(Model):
         balance = parameters.balance
         if parameters.balance_ratio is not None:
             balance = balance_of_ratio(parameters.balance_ratio)
+        direct = parameters.path == "direct"
+        needs_cover = balance > (0 if direct else 1)
         return build_tree(
-            "interpolated",
+            "direct" if direct else "interpolated",
             vectors=vectors,
             frequencies=label_frequencies(y) if y.nnz else np.ones(y.shape[1]),
-            cover_frequencies=cover_frequencies(y, parameters.cover) if balance > 1 and y.nnz else None,
+            cover_frequencies=cover_frequencies(y, parameters.cover) if needs_cover and y.nnz else None,
             balance=balance,
             max_leaf=parameters.max_leaf,
             collapse=merged_levels(y.shape[1], parameters.max_leaf, parameters.arity),
@@ -246,6 +255,32 @@ class LinearTree(Model):
             mask[chosen] = value
         parts = [label_filter(tree, mask) for tree in self.trees_]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    # figures
+
+    def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
+        """What k answers cost, mean per row: depth of the deepest ("depth@k") and weight blocks read ("blocks@k")."""
+        if not self._checked_features(x).shape[0]:
+            return {}
+        found = self.search(x, k)
+        return {f"depth@{k}": float(found.depth.mean()), f"blocks@{k}": float(found.n_blocks.mean())}
+
+    def structure(self) -> dict[str, float]:
+        """Nodes, depth, leaf sizes and expected depth of the trees (means over several); see docs/methods."""
+        self._check_fitted()
+        weights = self.label_counts_ if self.label_counts_.any() else np.ones(self.n_labels_)
+        sizes = np.concatenate([tree.n_labels_in[tree.leaves] for tree in self.trees_])
+        return {
+            "trees": len(self.trees_),
+            "nodes": int(sum(tree.n_nodes for tree in self.trees_)),
+            "leaves": len(sizes),
+            "largest arity": max(tree.arity for tree in self.trees_),
+            "deepest leaf": max(tree.max_depth for tree in self.trees_),
+            "smallest leaf": int(sizes.min()),
+            "mean leaf": float(sizes.mean()),
+            "largest leaf": int(sizes.max()),
+            "expected depth": float(np.mean([tree.expected_depth(weights) for tree in self.trees_])),
+        }
 
     # explanations
 

@@ -1,0 +1,1 @@
+"""Measured series and the figures drawn from them."""

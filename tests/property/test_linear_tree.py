@@ -1,0 +1,275 @@
+"""LinearTree: what its nodes train on, its search against the exhaustive ranking, filters, forests, saved bytes."""
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from labelwood.errors import DataError
+from labelwood.models.linear_tree import LINKS, LOWEST_SCORE, LinearTree, merged_levels
+from labelwood.models.one_vs_all import OneVsAll
+from labelwood.models.tree_nodes import first_blocks, training_nodes
+from labelwood.models.weight_blocks import ranked_rows
+
+NARROW = {"arity": 2, "max_leaf": 2, "prune": 0.0, "n_threads": 1}
+
+
+@cache
+def problem(seed=4, n_rows=150, n_features=50, n_labels=30):
+    """Rows that show their labels, some labels far more frequent than others."""
+    random = np.random.default_rng(seed)
+    own = random.choice(n_features, size=(n_labels, 4))
+    weight = 1 / np.arange(1, n_labels + 1)
+    x = np.zeros((n_rows, n_features), np.float32)
+    y = np.zeros((n_rows, n_labels), np.float32)
+    for row in range(n_rows):
+        labels = random.choice(n_labels, size=random.integers(1, 4), replace=False, p=weight / weight.sum())
+        y[row, labels] = 1
+        for label in labels:
+            x[row, own[label]] += random.uniform(0.5, 1.5, 4)
+        x[row, random.choice(n_features, 3)] += random.uniform(0, 0.5, 3)
+    return sparse.csr_matrix(x), sparse.csr_matrix(y)
+
+
+@cache
+def trained(**parameters):
+    x, y = problem()
+    return LinearTree(**{**NARROW, **parameters}).fit(x, y)
+
+
+def log_scores(model, row, number=0):
+    """(log score of every node, of every label) of one dense row, node by node from the root: the exhaustive search."""
+    tree, blocks = model.trees_[number], model.blocks_[number]
+    p = model.parameters_
+    rows = ranked_rows(row, model.feature_rank_, p.normalize)
+    first = first_blocks(tree)
+    of_nodes, of_labels = np.zeros(tree.n_nodes), np.full(tree.n_labels, -np.inf)
+    for node in range(tree.n_nodes):
+        parts = [blocks.margins(block, rows.indices, rows.data) for block in range(first[node], first[node + 1])]
+        margins = np.concatenate(parts).astype(np.float64)
+        if p.link == "log-sigmoid":
+            gain = -np.log1p(np.exp(-2 * margins))
+        else:
+            gain = -(np.maximum(0, 1 - margins) ** (2 if p.link == "hinge2" else 3))
+        below = np.maximum(LOWEST_SCORE, of_nodes[node] + gain)
+        if tree.n_children[node]:
+            of_nodes[list(tree.children(node))] = below
+        else:
+            of_labels[tree.labels_below(node)] = below
+    return of_nodes, of_labels
+
+
+# training
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 40), st.integers(1, 8), st.sampled_from([2, 4, 16]))
+def test_the_children_of_a_node_share_out_its_labels(seed, n_labels, max_leaf, arity):
+    x, y = problem(seed % 7, 60, 30, n_labels if n_labels > 3 else 4)
+    tree = LinearTree(arity=arity, max_leaf=max_leaf, balance=seed % 5 / 2, n_threads=1).fit(x, y).trees_[0]
+    nodes = training_nodes(tree)
+    for node in range(tree.n_nodes):
+        bounds = nodes.child_bound[nodes.child_start[node] : nodes.child_start[node + 1]]
+        assert (np.diff(bounds) > 0).all()
+        assert bounds[0] == tree.first_label[node]
+        assert bounds[-1] == tree.first_label[node] + tree.n_labels_below[node]
+        if tree.n_children[node]:
+            parts = [tree.labels_below(child).tolist() for child in tree.children(node)]
+        else:
+            parts = [[label] for label in tree.labels_below(node).tolist()]
+        assert [tree.label_order[a:b].tolist() for a, b in pairwise(bounds)] == parts
+
+
+def test_negatives_come_from_siblings_alone():
+    """L2: rows without any label below a node have no part in it; removing them changes no weight of that subtree."""
+    x, y = problem()
+    exact = {"eps": 1e-4, "max_passes": 1000}
+    model = trained(balance_ratio=1.0, **exact)
+    tree, blocks = model.trees_[0], model.blocks_[0]
+    first = first_blocks(tree)
+    eye = sparse.eye_array(x.shape[1], format="csr", dtype=np.float32)
+    checked = 0
+    for node in tree.leaves:
+        labels = tree.labels_below(node)
+        rows = np.flatnonzero(np.asarray(y[:, labels].sum(axis=1)).ravel() > 0)
+        if len(labels) < 2 or not len(rows):
+            continue
+        # One leaf over exactly the rows with a label of it: every negative row of a label is a sibling's.
+        alone = LinearTree(**{**NARROW, **exact, "max_leaf": 10}).fit(x[rows], y[rows][:, labels])
+        ours = _margins(blocks, model.feature_rank_, first[node], eye)
+        theirs = _margins(alone.blocks_[0], alone.feature_rank_, 0, eye)
+        order = np.argsort(alone.trees_[0].label_order)
+        np.testing.assert_allclose(ours, theirs[:, order], atol=0.01)
+        against_all = OneVsAll(C=1.2, rare_power=0.15, prune=0.0, n_threads=1, **exact).fit(x, y[:, labels])
+        assert np.abs(ours - _margins(against_all.blocks_, against_all.feature_rank_, 0, eye)).max() > 0.05
+        checked += 1
+    assert checked > 3
+
+
+def _margins(blocks, rank, block, x):
+    rows = ranked_rows(sparse.csr_matrix(x), rank, False)
+    parts = [slice(a, b) for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
+    return np.array([blocks.margins(block, rows.indices[part], rows.data[part]) for part in parts])
+
+
+def test_a_single_leaf_is_one_vs_all():
+    """L3."""
+    x, y = problem()
+    same = {"C": 1.0, "rare_power": 0.2, "eps": 1e-4, "max_passes": 500, "prune": 0.0, "n_threads": 1}
+    tree = LinearTree(max_leaf=y.shape[1], link="log-sigmoid", **same).fit(x, y)
+    flat = OneVsAll(**same).fit(x, y)
+    assert tree.trees_[0].n_nodes == 1
+    ours, theirs = tree.predict(x, 5), flat.predict(x, 5)
+    np.testing.assert_allclose(ours.scores, theirs.scores, atol=2e-3)
+    assert (ours.labels == theirs.labels).mean() > 0.99
+
+
+# search
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_best_first_and_a_wide_beam_give_the_exhaustive_ranking(link):
+    """S1, S2, S3 and S5."""
+    x, _ = problem()
+    model = trained(link=link, balance_ratio=2.0)
+    tree, k = model.trees_[0], 4
+    found, wide = model.search(x[:40], k), model.search(x[:40], k, beam=tree.n_nodes)
+    np.testing.assert_array_equal(found.top.labels, wide.top.labels)
+    for row in range(40):
+        of_nodes, of_labels = log_scores(model, x[row])
+        assert (of_nodes[1:] <= of_nodes[tree.parent[1:]]).all()
+        best = np.sort(np.exp(of_labels))[::-1][:k]
+        np.testing.assert_allclose(found.top.scores[row], best, rtol=1e-4, atol=1e-6)
+        kth = np.sort(of_labels)[::-1][k - 1]
+        surely, perhaps = (of_nodes > kth + 1e-4).sum(), (of_nodes >= kth - 1e-4).sum()
+        assert surely <= found.n_blocks[row] <= perhaps
+        assert found.depth[row] == tree.depth_of_labels()[found.top.labels[row]].max()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sets(st.integers(0, 29), min_size=1), st.booleans(), st.sampled_from([1, 3]))
+def test_filters_equal_filtering_the_full_ranking(labels, denied, n_trees):
+    x, _ = problem()
+    model = trained(n_trees=n_trees)
+    full = model.predict(x[:20], 30)
+    given_filter = {"deny": labels} if denied else {"allow": labels}
+    kept = set(range(30)) - labels if denied else labels
+    found = model.predict(x[:20], 5, **given_filter)
+    for row in range(20):
+        wanted = [(label, s) for label, s in zip(full.labels[row], full.scores[row], strict=True) if label in kept][:5]
+        here = found.labels[row] >= 0
+        assert len(wanted) == here.sum()
+        assert set(found.labels[row][here]) <= kept
+        # Each tree of a forest names a few more labels than asked for, so the last places of its mean may differ.
+        sure = slice(None) if n_trees == 1 else slice(1)
+        np.testing.assert_array_equal(found.labels[row][here][sure], [label for label, _ in wanted][sure])
+        np.testing.assert_allclose(found.scores[row][here][sure], [s for _, s in wanted][sure], rtol=1e-5)
+
+
+def test_filters_name_labels_that_exist():
+    x, _ = problem()
+    with pytest.raises(DataError, match=r"label 30 of the filter is outside 0\.\.29"):
+        trained().predict(x, 3, allow=[1, 30])
+
+
+@pytest.mark.parametrize("n_trees", [1, 3])
+@pytest.mark.parametrize("k", [1, 5, 30])
+def test_query_equals_predict(n_trees, k):
+    x, _ = problem()
+    model = trained(n_trees=n_trees)
+    top = model.predict(x[:30], k)
+    for row in range(30):
+        part = x[row]
+        labels, scores = model.query(part.indices.astype(np.int32), part.data.astype(np.float32), k)
+        np.testing.assert_array_equal(labels, top.labels[row][: len(labels)])
+        np.testing.assert_allclose(scores, top.scores[row][: len(labels)], rtol=1e-6)
+        assert (top.labels[row][len(labels) :] == -1).all()
+
+
+def test_a_forest_gives_the_mean_score_of_its_trees():
+    x, _ = problem()
+    model = trained(n_trees=3)
+    assert not model.trees_[0].same_as(model.trees_[1])
+    top = model.predict(x[:30], 30)  # all labels: no tree leaves one out
+    for row in range(30):
+        mean = np.mean([np.exp(log_scores(model, x[row], number)[1]) for number in range(3)], axis=0)
+        np.testing.assert_allclose(top.scores[row], mean[top.labels[row]], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(top.scores[row], np.sort(mean)[::-1], rtol=1e-4, atol=1e-6)
+
+
+def test_max_blocks_stops_the_search():
+    x, _ = problem()
+    model = trained()
+    free, bound = model.search(x, 5), model.search(x, 5, max_blocks=3)
+    assert free.n_blocks.max() > 3
+    assert bound.n_blocks.max() <= 3
+    quick = free.n_blocks <= 3
+    np.testing.assert_array_equal(bound.top.labels[quick], free.top.labels[quick])
+
+
+# figures and files
+
+
+def test_structure_and_search_figures_are_those_of_the_tree():
+    x, y = problem()
+    model = trained(balance_ratio=1.0)
+    tree, counts = model.trees_[0], np.asarray(y.sum(axis=0)).ravel()
+    facts = model.structure()
+    assert facts["nodes"] == tree.n_nodes
+    assert facts["largest leaf"] <= 2
+    assert facts["mean leaf"] * facts["leaves"] == pytest.approx(30)
+    assert facts["expected depth"] == pytest.approx(float(counts @ tree.depth_of_labels()) / counts.sum())
+    found = model.search(x, 5)
+    assert model.search_figures(x, 5) == {"depth@5": found.depth.mean(), "blocks@5": found.n_blocks.mean()}
+    assert model.search_figures(x[:0], 5) == {}
+
+
+def test_balance_brings_frequent_labels_to_the_root():
+    flat, pulled = trained(), trained(balance_ratio=2.0)
+    assert pulled.structure()["expected depth"] < flat.structure()["expected depth"]
+    direct = trained(balance_ratio=2.0, path="direct")
+    assert not direct.trees_[0].same_as(pulled.trees_[0])
+    assert trained(path="direct").trees_[0].same_as(flat.trees_[0])
+
+
+@pytest.mark.parametrize("more", [{}, {"n_trees": 2, "balance_ratio": 6.0, "cover": "greedy"}])
+def test_threads_change_no_saved_byte(tmp_path, more):
+    x, y = problem()
+    for n_threads in (1, 2):
+        LinearTree(**{**NARROW, **more, "n_threads": n_threads}).fit(x, y).save(tmp_path / str(n_threads))
+    one, two = ((tmp_path / name / "arrays.safetensors").read_bytes() for name in "12")
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "max_leaf", "arity", "levels"),
+    [
+        (100_000, 256, 256, 5),
+        (1000, 256, 256, 2),
+        (10, 256, 256, 1),
+        (1024, 1, 2, 1),
+        (1024, 1, 16, 4),
+        (512, 1, 16, 3),
+    ],
+)
+def test_merged_levels(n_labels, max_leaf, arity, levels):
+    assert merged_levels(n_labels, max_leaf, arity) == levels
+    assert 2**levels <= max(arity, 2)
+
+
+def test_every_node_of_the_path_is_explained():
+    x, _ = problem()
+    model = trained(arity=4)
+    tree = model.trees_[0]
+    for label in range(30):
+        reason = model.explain(x[3], label)
+        assert [node.node for node in reason.nodes] == [*tree.path(label)[1:].tolist(), tree.leaf_of(label)]
+        for node in {part.node for part in reason.contributions}:
+            pushes = [part.contribution for part in reason.contributions if part.node == node]
+            assert sum(pushes) == pytest.approx(sum(n.margin for n in reason.nodes if n.node == node), abs=1e-4)
+        _, of_labels = log_scores(model, x[3])
+        assert reason.score == pytest.approx(np.exp(of_labels[label]), rel=1e-3, abs=1e-6)
