@@ -32,7 +32,7 @@ struct TrainingNodes {
 };
 
 // The number of positive rows for which the costs are taken as they are given.
-inline constexpr double kRareRows = 5.0;
+inline constexpr double kRareRows = 20.0;
 
 struct TrainingOptions {
     Loss loss;

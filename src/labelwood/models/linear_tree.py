@@ -22,13 +22,14 @@ from labelwood.labelspace.pifa import label_vectors
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.tree_nodes import first_blocks, label_filter, search_tree, training_nodes
 from labelwood.models.weight_blocks import (
     LOSSES,
-    SolverOptions,
     WeightBlocks,
     rank_features,
     ranked_rows,
+    solver_options,
     train_blocks,
     training_memory,
 )
@@ -60,9 +61,9 @@ class LinearTreeParams(Params):
     n_trees: int = param(1, "trees to average, each with its own seed", low=1, high=1000)
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
     max_leaf: int = param(256, "labels in a leaf, at most", low=1)
-    C: float = param(1.2, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
+    C: float = param(1.0, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
     rare_power: float = param(
-        0.15, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all labels the same", low=0, high=2
+        0.15, "a label with n rows gets the cost C (20 / n)^rare_power; 0: all labels the same", low=0, high=2
     )
     loss: str = param("squared-hinge", "what an error costs", choices=LOSSES)
     eps: float = param(0.1, "stop when no dual gradient is larger", low=0, low_open=True)
@@ -100,18 +101,7 @@ class LinearTree(Model):
         n_features = int(self.feature_rank_.max(initial=-1)) + 1
         rows = ranked_rows(x, self.feature_rank_, parameters.normalize)
         vectors = label_vectors(normalized_rows(x), y, n_threads=parameters.n_threads)
-        options = SolverOptions(
-            loss=parameters.loss,
-            eps=parameters.eps,
-            max_passes=parameters.max_passes,
-            bias=parameters.bias,
-            prune=parameters.prune,
-            cost_positive=parameters.C,
-            cost_negative=parameters.C,
-            rare_power=parameters.rare_power,
-            seed=parameters.seed,
-            n_threads=parameters.n_threads or 0,
-        )
+        options = solver_options(parameters)
         by_label = y.tocsc()
         trees, blocks = [], []
         for number in range(parameters.n_trees):
@@ -287,30 +277,26 @@ class LinearTree(Model):
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
         p = self.parameters_
         rows = ranked_rows(row, self.feature_rank_, p.normalize)
-        column = np.full(self.blocks_[0].n_features, -1, np.int64)
-        known = self.feature_rank_ >= 0
-        column[self.feature_rank_[known]] = np.flatnonzero(known)
         # Of several trees the first is explained: its path, its score.
         tree, blocks = self.trees_[0], self.blocks_[0]
+        columns = columns_of_ranks(self.feature_rank_, blocks.n_features)
         nodes: list[NodeScore] = []
         parts: list[Contribution] = []
         path_score = 0.0
-        for node, child in self._classifiers(tree, label):
-            weights, bias = blocks.weights_of(child, rows.indices)
-            parts.append(Contribution(node, -1, 1.0, bias, bias))
-            margin = bias
-            for feature, value, weight in zip(column[rows.indices], rows.data, weights, strict=True):
-                if weight != 0:
-                    push = float(value * weight)
-                    parts.append(Contribution(node, int(feature), float(value), float(weight), push))
-                    margin += push
+        for node, classifier in self._classifiers(tree, label):
+            reasons = classifier_reasons(blocks, classifier, node, rows, columns)
+            parts.extend(reasons)
+            margin = sum(reason.contribution for reason in reasons)
             below = max(LOWEST_SCORE, path_score + _log_score(p.link, margin))
             nodes.append(NodeScore(node, margin, below - path_score))
             path_score = below
         return Explanation(label, float(np.exp(path_score)), tuple(nodes), tuple(parts))
 
     def _classifiers(self, tree: LabelTree, label: int) -> list[tuple[int, int]]:
-        """(node, number of the classifier) from the root's child down to the label's own, which belongs to its leaf."""
+        """(node, number of the classifier) from the root's child down to the label's own.
+
+        The label's own classifier counts as a node of its own: n_nodes + label.
+        """
         blocks = self.blocks_[0]
         first = blocks.child_start[first_blocks(tree)]
         path = [int(node) for node in tree.path(label)]
@@ -319,7 +305,7 @@ class LinearTree(Model):
         ]
         leaf = path[-1]
         place = int(np.flatnonzero(tree.labels_below(leaf) == label)[0])
-        return [*found, (leaf, int(first[leaf]) + place)]
+        return [*found, (tree.n_nodes + label, int(first[leaf]) + place)]
 
     # storage
 

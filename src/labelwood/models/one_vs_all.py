@@ -12,14 +12,15 @@ from scipy import sparse
 
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Arrays, Model
-from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.explanation import Explanation, NodeScore
+from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.weight_blocks import (
     LOSSES,
     Nodes,
-    SolverOptions,
     WeightBlocks,
     rank_features,
     ranked_rows,
+    solver_options,
     train_blocks,
     training_memory,
 )
@@ -34,7 +35,7 @@ class OneVsAllParams(Params):
 
     C: float = param(1.0, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
     rare_power: float = param(
-        0.25, "a label with n rows gets the cost C (5 / n)^rare_power; 0: all labels the same", low=0, high=2
+        0.25, "a label with n rows gets the cost C (20 / n)^rare_power; 0: all labels the same", low=0, high=2
     )
     loss: str = param("squared-hinge", "what an error costs", choices=LOSSES)
     eps: float = param(0.1, "stop when no dual gradient is larger", low=0, low_open=True)
@@ -60,20 +61,8 @@ class OneVsAll(Model):
         rows = ranked_rows(x, self.feature_rank_, parameters.normalize)
         bounds = np.arange(n_labels + 1, dtype=np.int64)
         nodes = Nodes(np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True)
-        options = SolverOptions(
-            loss=parameters.loss,
-            eps=parameters.eps,
-            max_passes=parameters.max_passes,
-            bias=parameters.bias,
-            prune=parameters.prune,
-            cost_positive=parameters.C,
-            cost_negative=parameters.C,
-            rare_power=parameters.rare_power,
-            seed=parameters.seed,
-            n_threads=parameters.n_threads or 0,
-        )
         n_features = int(self.feature_rank_.max(initial=-1)) + 1
-        self.blocks_ = train_blocks(rows, n_features, y.tocsc(), nodes, options, progress, "labels")
+        self.blocks_ = train_blocks(rows, n_features, y.tocsc(), nodes, solver_options(parameters), progress, "labels")
 
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
         return training_memory(x, y, parameters.n_threads, per_weight=60)
@@ -88,18 +77,8 @@ class OneVsAll(Model):
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
         rows = ranked_rows(row, self.feature_rank_, self.parameters_.normalize)
-        column = np.full(self.blocks_.n_features, -1, np.int64)
-        known = self.feature_rank_ >= 0
-        column[self.feature_rank_[known]] = np.flatnonzero(known)
-        weights, bias = self.blocks_.weights_of(label, rows.indices)
-        parts = [Contribution(0, -1, 1.0, bias, bias)]
-        if not np.all(np.isfinite(weights)):
-            raise ModelFileError(f"one-vs-all: the weights of label {label} are damaged: some are not finite")
-        for feature, value, weight in zip(
-            column[rows.indices].tolist(), rows.data.tolist(), weights.tolist(), strict=True
-        ):
-            if weight != 0:
-                parts.append(Contribution(0, feature, value, weight, value * weight))
+        columns = columns_of_ranks(self.feature_rank_, self.blocks_.n_features)
+        parts = classifier_reasons(self.blocks_, label, 0, rows, columns)
         margin = sum(part.contribution for part in parts)
         log_score = -float(np.logaddexp(0.0, -self._slope() * margin))  # finite even where the score is 0
         return Explanation(label, math.exp(log_score), (NodeScore(0, margin, log_score),), tuple(parts))

@@ -46,6 +46,22 @@ class SolverOptions:
     n_threads: int
 
 
+def solver_options(parameters: Any) -> SolverOptions:
+    """The solver's options from the parameters that every linear model declares."""
+    return SolverOptions(
+        loss=parameters.loss,
+        eps=parameters.eps,
+        max_passes=parameters.max_passes,
+        bias=parameters.bias,
+        prune=parameters.prune,
+        cost_positive=parameters.C,
+        cost_negative=parameters.C,
+        rare_power=parameters.rare_power,
+        seed=parameters.seed,
+        n_threads=parameters.n_threads or 0,
+    )
+
+
 @dataclass(frozen=True)
 class Rows:
     """Feature rows in the blocks' numbering, unknown features dropped."""
