@@ -137,12 +137,12 @@ def test_costs_of_positive_and_negative_rows_count_separately():
 
 
 def test_rare_labels_get_a_larger_cost():
-    """A label with n rows is solved with C (5 / n)^rare_power."""
+    """A label with n rows is solved with C (20 / n)^rare_power."""
     x, y = problem(9, 60, 12, 8)
     weights, biases = weights_of(twin.train_flat(x, y, C=2.0, rare_power=0.5, eps=1e-3, max_passes=5000), 1.0)
     x = x.astype(np.float64)
     for label in np.flatnonzero(y.any(axis=0)):
-        C = 2.0 * (5 / y[:, label].sum()) ** 0.5
+        C = 2.0 * (20 / y[:, label].sum()) ** 0.5
         found = twin.objective("squared-hinge", weights[:, label], biases[label], x, y[:, label], C, 1.0)
         assert found <= 1.002 * twin.optimum("squared-hinge", x, y[:, label], C, 1.0)
 

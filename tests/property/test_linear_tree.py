@@ -267,9 +267,9 @@ def test_every_node_of_the_path_is_explained():
     tree = model.trees_[0]
     for label in range(30):
         reason = model.explain(x[3], label)
-        assert [node.node for node in reason.nodes] == [*tree.path(label)[1:].tolist(), tree.leaf_of(label)]
-        for node in {part.node for part in reason.contributions}:
-            pushes = [part.contribution for part in reason.contributions if part.node == node]
-            assert sum(pushes) == pytest.approx(sum(n.margin for n in reason.nodes if n.node == node), abs=1e-4)
+        assert [node.node for node in reason.nodes] == [*tree.path(label)[1:].tolist(), tree.n_nodes + label]
+        for node in reason.nodes:
+            pushes = [part.contribution for part in reason.contributions if part.node == node.node]
+            assert sum(pushes) == pytest.approx(node.margin, abs=1e-4)
         _, of_labels = log_scores(model, x[3])
         assert reason.score == pytest.approx(np.exp(of_labels[label]), rel=1e-3, abs=1e-6)
