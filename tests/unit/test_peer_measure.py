@@ -78,13 +78,14 @@ def test_read_matrix_gives_sorted_unit_rows_and_keeps_empty_ones(peers, tmp_path
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can be reset on Linux only")
 def test_the_peak_is_of_training_alone(peers):
     measure = peers("measure")
-    large = np.ones(60 * 2**20 // 8)
+    large = np.ones(200 * 2**20 // 8)
     before = measure.peak_rss_mb()
     del large
     measure.forget_peak()
-    assert measure.peak_rss_mb() < before - 40
-    large = np.ones(60 * 2**20 // 8)
-    assert measure.peak_rss_mb() > before - 20
+    after = measure.peak_rss_mb()
+    assert after < before - 100
+    large = np.ones(200 * 2**20 // 8)
+    assert measure.peak_rss_mb() > after + 100
     assert large[0] == 1
 
 
