@@ -17,6 +17,7 @@ import typer
 from labelwood.cli import (
     bench_balance,
     data_convert,
+    data_fetch,
     data_info,
     data_split,
     data_synth,
@@ -41,12 +42,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich alone would cost more than the rest of the start
 )
-data = typer.Typer(help="Look at, convert, split and make data sets.", no_args_is_help=True, rich_markup_mode=None)
+data = typer.Typer(
+    help="Look at, convert, split, make and fetch data sets.", no_args_is_help=True, rich_markup_mode=None
+)
 
 for module in (demo, train, predict, evaluate, explain, inspect, models, serve):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(data, name="data")
-for module in (data_info, data_convert, data_split, data_synth):
+for module in (data_info, data_convert, data_split, data_synth, data_fetch):
     data.command(module.__name__.rpartition("_")[2])(module.command)
 bench = typer.Typer(help="Measure methods against each other.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(bench, name="bench")

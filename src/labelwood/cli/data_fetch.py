@@ -1,0 +1,58 @@
+"""`labelwood data fetch`: the catalogue of known data sets, and one of them on this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from labelwood.cli import options
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Fetch this data set; else list them all.")] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            "--mirror", metavar="URL", help="Where NAME.zip lies. Default: LABELWOOD_MIRROR, or its own address."
+        ),
+    ] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """List the known data sets, or fetch one into the cache and tell its folder.
+
+    An interrupted fetch is taken up again; `labelwood train FOLDER` then finds the training file.
+    """
+    from dataclasses import asdict
+
+    from labelwood.cli.console import show, show_json, show_table
+    from labelwood.cli.progress import shown
+    from labelwood.data.catalogue import find, names
+    from labelwood.data.download import cached
+
+    if name is None:
+        known = [find(one) for one in names()]
+        if json:
+            show_json({one.name: asdict(one) for one in known})
+            return
+        show_table(
+            "Known data sets (labelwood data fetch NAME)",
+            ("name", "training rows", "test rows", "features", "labels", "licence"),
+            [
+                (one.name, *(_size(n) for n in (one.n_train, one.n_test, one.n_features, one.n_labels)), one.licence)
+                for one in known
+            ],
+            align="lrrrrl",
+        )
+        return
+    with shown(quiet) as progress:
+        folder = cached(name, mirror=mirror, progress=progress)
+    if json:
+        show_json({"name": find(name).name, "folder": str(folder)})
+    else:
+        show(str(folder))
+
+
+def _size(n: int | None) -> str:
+    return "?" if n is None else f"{n:,}"
