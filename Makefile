@@ -55,7 +55,7 @@ $(VENV)/.built: $(VENV)/.venv $(SOURCES)
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.built
-	$(PIP) install -c constraints.txt "labelwood[dev]"
+	$(PIP) install -c constraints.txt "labelwood[dev,neural,text,report]"
 	touch $@
 
 # The type stub of the native module, made from its docstrings; commit the result.

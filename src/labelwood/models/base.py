@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -24,6 +25,14 @@ M = TypeVar("M", bound="Model")
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
+@dataclass(frozen=True)
+class Words:
+    """What a Dataset holds beside features and labels; a model that reads text finds it in `self._words` in `_fit`."""
+
+    texts: Sequence[str] | None = None
+    label_names: tuple[str, ...] | None = None
+
+
 class Model(ABC):
     """A classifier that gives each row its k best labels.
 
@@ -34,6 +43,7 @@ class Model(ABC):
     name: ClassVar[str]
     Parameters: ClassVar[type[Params]] = Params
     label_names_: tuple[str, ...] | None
+    _words: Words
 
     def __init__(self, **parameters: Any) -> None:
         self.Parameters.check_names(parameters, type(self).__name__)
@@ -76,11 +86,11 @@ class Model(ABC):
         memory: refuse with BudgetError, before any work, if training would need more bytes than this beside the data.
         """
         parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
-        label_names = None
+        words = Words()
         if isinstance(x, Dataset):
             if y is not None:
                 raise DataError("fit takes a Dataset alone, or x and y")
-            label_names = x.label_names
+            words = Words(x.texts, None if x.label_names is None else tuple(x.label_names))
             x, y = x.features(), x.y
         elif y is None:
             raise DataError("fit needs labels: fit(x, y) or fit(dataset)")
@@ -97,12 +107,16 @@ class Model(ABC):
                     f"{type(self).__name__} would need about {memory_text(needed)} beside the data, "
                     f"but {memory_text(memory)} are allowed"
                 )
-        self._fit(features, labels, parameters, progress)
+        self._words = words
+        try:
+            self._fit(features, labels, parameters, progress)
+        finally:
+            del self._words
         self._set_shape(features.shape[1], labels.shape[1], parameters)
         self.n_rows_ = int(features.shape[0])
         # Kept with the model: an evaluation needs the training counts (propensities, bands), and people want names.
         self.label_counts_ = np.bincount(labels.indices, minlength=labels.shape[1]).astype(np.int64)
-        self.label_names_ = None if label_names is None else tuple(label_names)
+        self.label_names_ = words.label_names
         return self
 
     def estimate_memory(self, x: Any, y: Any) -> int:
