@@ -178,16 +178,50 @@ def test_filters_name_labels_that_exist():
 
 @pytest.mark.parametrize("n_trees", [1, 3])
 @pytest.mark.parametrize("k", [1, 5, 30])
-def test_query_equals_predict(n_trees, k):
+def test_one_row_gives_the_bytes_of_a_batch(n_trees, k):
     x, _ = problem()
     model = trained(n_trees=n_trees)
     top = model.predict(x[:30], k)
     for row in range(30):
-        part = x[row]
-        labels, scores = model.query(part.indices.astype(np.int32), part.data.astype(np.float32), k)
+        part = sparse.csr_matrix(x[row]).astype(np.float32)
+        for found in (
+            model.predict(part, k),
+            model.predict(sparse.csr_array(part), k),
+            model.predict(part.toarray(), k),
+        ):
+            np.testing.assert_array_equal(found.labels[0], top.labels[row])
+            np.testing.assert_array_equal(found.scores[0], top.scores[row])
+        labels, scores = model.query(part.indices, part.data, k)
         np.testing.assert_array_equal(labels, top.labels[row][: len(labels)])
-        np.testing.assert_allclose(scores, top.scores[row][: len(labels)], rtol=1e-6)
+        np.testing.assert_array_equal(scores, top.scores[row][: len(labels)])
         assert (top.labels[row][len(labels) :] == -1).all()
+
+
+def test_one_row_out_of_order_or_with_repetitions_is_answered_as_its_sorted_self():
+    x, _ = problem()
+    model = trained()
+    row = sparse.csr_matrix(x[3]).astype(np.float32)
+    wanted = model.predict(row, 5)
+    half = row.data / 2
+    shuffled = sparse.csr_matrix(
+        (
+            np.concatenate([half, half])[::-1].copy(),
+            np.concatenate([row.indices, row.indices])[::-1].copy(),
+            [0, 2 * row.nnz],
+        ),
+        shape=row.shape,
+    )
+    for found in (model.predict(shuffled, 5).labels[0], model.query(shuffled.indices, shuffled.data, 5)[0]):
+        np.testing.assert_array_equal(found, wanted.labels[0])
+
+
+@pytest.mark.parametrize("ask", ["predict", "query"])
+def test_one_row_with_a_value_that_is_no_number_is_refused(ask):
+    x, _ = problem()
+    row = sparse.csr_matrix(x[3]).astype(np.float32)
+    row.data[1] = np.nan
+    with pytest.raises(DataError, match=r"row 0: feature \d+ is nan"):
+        trained().predict(row, 5) if ask == "predict" else trained().query(row.indices, row.data, 5)
 
 
 def test_a_forest_gives_the_mean_score_of_its_trees():
