@@ -167,11 +167,12 @@ struct TreeHolder {
             if (high < low || high > blocks.view.n_blocks) throw nb::value_error("the blocks of a node are out of order");
             const std::int64_t has = blocks.view.child_start[high] - blocks.view.child_start[low];
             const bool leaf = n_children(n) == 0;
-            const std::int64_t wants = leaf ? n_labels_in(n) : n_children(n);
+            const bool label = leaf && n > 0 && n_labels_in(n) == 1 && has == 0;  // decided among its parent's children
+            const std::int64_t wants = label ? 0 : leaf ? n_labels_in(n) : n_children(n);
             const std::int64_t from = leaf ? first_label(n) : first_child(n);
             const std::int64_t limit = static_cast<std::int64_t>(leaf ? label_order.size() : n_nodes);
             // children come after their parent, so a search always ends
-            if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + wants > limit)
+            if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + std::max<std::int64_t>(wants, 1) > limit)
                 throw nb::value_error("the children of a node do not fit its weight blocks");
         }
         view = SearchTree{static_cast<std::int64_t>(n_nodes), static_cast<std::int64_t>(label_order.size()), first_child.data(), n_children.data(), first_label.data(),

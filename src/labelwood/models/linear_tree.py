@@ -318,7 +318,8 @@ class LinearTree(Model):
     def _classifiers(self, tree: LabelTree, label: int) -> list[tuple[int, int]]:
         """(node, number of the classifier) from the root's child down to the label's own.
 
-        The label's own classifier counts as a node of its own: n_nodes + label.
+        The label's own classifier counts as a node of its own, n_nodes + label, unless it is alone in its leaf: then
+        the leaf's classifier is its own.
         """
         blocks = self.blocks_[0]
         first = blocks.child_start[first_blocks(tree)]
@@ -327,6 +328,8 @@ class LinearTree(Model):
             (child, int(first[parent]) + child - int(tree.first_child[parent])) for parent, child in pairwise(path)
         ]
         leaf = path[-1]
+        if found and tree.n_labels_in[leaf] == 1:
+            return found
         place = int(np.flatnonzero(tree.labels_below(leaf) == label)[0])
         return [*found, (tree.n_nodes + label, int(first[leaf]) + place)]
 
