@@ -174,7 +174,7 @@ def test_filters_equal_filtering_the_full_ranking(labels, denied, n_trees):
         # Each tree of a forest names a few more labels than asked for, so the last places of its mean may differ.
         sure = slice(None) if n_trees == 1 else slice(1)
         np.testing.assert_array_equal(found.labels[row][here][sure], [label for label, _ in wanted][sure])
-        np.testing.assert_allclose(found.scores[row][here][sure], [s for _, s in wanted][sure], rtol=1e-5)
+        np.testing.assert_allclose(found.scores[row][here][sure], [s for _, s in wanted][sure], rtol=1e-5, atol=1e-6)
 
 
 def test_filters_name_labels_that_exist():
