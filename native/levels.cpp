@@ -12,8 +12,10 @@ struct Level {
     bool supported;
 };
 
-#define LW_KERNELS(name) \
-    {#name, name::solve, name::score_block, name::hs_train, name::hs_add_rows, name::hs_margin}
+#define LW_KERNELS(level) \
+    {#level, level::solve, level::score_block, level::sparse_row_times, level::dense_rows_times, level::adam_row, \
+     level::hs_train, level::hs_add_rows, level::hs_margin}
+
 #ifdef LW_PORTABLE_ONLY
 Level levels[] = {{LW_KERNELS(portable), true}};
 #else
