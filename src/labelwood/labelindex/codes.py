@@ -54,7 +54,8 @@ class LabelCodes:
             inner[node] = inner[self.place_of_inner[node] >> 1] + 1
         if self.n_inner == 0:
             return np.zeros(1, np.int64)
-        return inner[self.place_of_label >> 1] + 1
+        depths: npt.NDArray[np.int64] = inner[self.place_of_label >> 1] + 1
+        return depths
 
     def to_arrays(self) -> dict[str, Int32]:
         """The array to save; the others follow from it."""

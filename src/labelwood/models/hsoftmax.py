@@ -1,4 +1,4 @@
-"""HSoftmax: a small embedding of the features and a hierarchical softmax over a label tree; fastText's model, any tree."""
+"""HSoftmax: fastText's model on any label tree: mean vectors of the features, logistic decisions down the tree."""
 
 from __future__ import annotations
 
@@ -39,28 +39,32 @@ class HSoftmaxParams(Params):
     """Parameters of hsoftmax."""
 
     tree: str = param("interpolated", "the label tree, if fit is not given one", choices=TREES)
-    balance_ratio: float = param(1.0, "interpolated tree: 0 balanced, 1 weighted by frequency, large: Fano's code", low=0)
+    balance_ratio: float = param(
+        1.0, "interpolated tree: 0 balanced, 1 weighted by frequency, large: Fano's code", low=0
+    )
     cover: str = param(
         "marginal", "which of its labels a row counts for, where frequency rules", choices=("marginal", "greedy")
     )
     loss: str = param("plt", "plt: all labels of a row; hs: one drawn at every visit, as fastText", choices=LOSSES)
     dim: int = param(128, "length of the vectors", low=1, high=4096)
     epochs: int = param(25, "visits of every row", low=1, high=100_000)
-    rate: float = param(0.5, "learning rate of the first step; falls to 0 in a straight line", low=0, low_open=True)
+    rate: float = param(0.2, "learning rate of the first step; falls to 0 in a straight line", low=0, low_open=True)
     min_count: int = param(1, "features in fewer training rows are left out", low=1)
-    weighting: str = param("values", "what a feature counts in the mean: its value, or all the same", choices=WEIGHTINGS)
+    weighting: str = param(
+        "values", "what a feature counts in the mean: its value, or all the same", choices=WEIGHTINGS
+    )
     storage: str = param("half", "how the vectors are kept: 4, 2 or 1 byte a number", choices=STORAGES)
 
 
 class HSoftmax(Model):
     """The mean of the features' vectors, answered by logistic decisions down a binary label tree (fastText, any tree).
 
-    Scores are products of chances along the path, in (0, 1]; with loss="hs" those of all labels sum to 1. The k best are
-    found exactly, best first. Training is plain stochastic gradient descent. With n_threads=1 the same seed gives the
+    Scores are products of chances along the path, in (0, 1]; with loss="hs" those of all labels sum to 1. The k best
+    are found exactly, best first. Training is plain stochastic gradient descent. With n_threads=1 the same seed gives the
     same bytes; several threads write to the same vectors without locks (Hogwild), so every run differs a little.
 
-    Joulin et al., Bag of Tricks for Efficient Text Classification, EACL 2017; Wydmuch et al., A no-regret generalization
-    of hierarchical softmax to extreme multi-label classification, NeurIPS 2018 (plt); Baharav et al., CIKM 2021 (tree).
+    Joulin et al., Bag of Tricks for Efficient Text Classification, EACL 2017; Wydmuch et al., A no-regret
+    generalization of hierarchical softmax to extreme multi-label classification, NeurIPS 2018 (plt); Baharav et al., CIKM 2021 (tree).
     """
 
     name = "hsoftmax"
@@ -177,7 +181,9 @@ class HSoftmax(Model):
         return top, n_visited
 
     def _rows(self, x: sparse.csr_matrix) -> tuple[Rows, npt.NDArray[np.float32]]:
-        return mean_weights(ranked_rows(without_zeros(x), self.feature_rank_, normalize=False), self.parameters_.weighting)
+        return mean_weights(
+            ranked_rows(without_zeros(x), self.feature_rank_, normalize=False), self.parameters_.weighting
+        )
 
     def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
         """What k answers cost, mean per row: depth of the deepest ("depth@k") and tree nodes looked at ("nodes@k")."""
@@ -214,7 +220,9 @@ class HSoftmax(Model):
         values = np.append(np.asarray(row[0, columns[:-1]].todense()).ravel(), 1.0)
         nodes, parts, score = [], [], 1.0
         for place in self.codes_.path(label):
-            decision, sign = (place, 1.0) if self.parameters_.loss == "plt" else (place >> 1, 1.0 if place & 1 else -1.0)
+            decision, sign = (
+                (place, 1.0) if self.parameters_.loss == "plt" else (place >> 1, 1.0 if place & 1 else -1.0)
+            )
             pushes = sign * shares * (vectors @ self.decisions_.floats(np.array([decision]))[0])
             if not np.isfinite(pushes).all():
                 raise ModelFileError(f"the vectors of label {label} are damaged: some are not finite")

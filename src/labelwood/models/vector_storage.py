@@ -46,9 +46,9 @@ class StoredVectors:
         """Some of the vectors as float32."""
         chosen = self.data[rows]
         if chosen.dtype == np.uint16:
-            return chosen.view(np.float16).astype(np.float32)
+            return np.asarray(chosen.view(np.float16), np.float32)
         if chosen.dtype == np.int8:
-            return chosen.astype(np.float32) * self.scale[rows][:, None]
+            return np.asarray(chosen * self.scale[rows][:, None], np.float32)
         return np.asarray(chosen, np.float32)
 
     def to_arrays(self, name: str) -> Arrays:
@@ -63,7 +63,9 @@ class StoredVectors:
         """The vectors of a saved model; ModelFileError if they are of another kind."""
         data = arrays[name]
         if data.dtype != _TYPES[storage] or data.ndim != 2:
-            raise ModelFileError(f"{name} must be {np.dtype(_TYPES[storage])} in rows, but is {data.dtype} {data.shape}")
+            raise ModelFileError(
+                f"{name} must be {np.dtype(_TYPES[storage])} in rows, but is {data.dtype} {data.shape}"
+            )
         scale = arrays[f"{name}_scale"] if storage == "byte" else np.zeros(0, np.float32)
         if storage == "byte" and (scale.dtype != np.float32 or not np.isfinite(scale).all()):
             raise ModelFileError(f"{name}_scale must be finite float32 numbers")
