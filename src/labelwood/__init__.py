@@ -16,6 +16,7 @@ _HOMES = {
     "DataError": "errors",
     "Dataset": "data.dataset",
     "Explanation": "models.explanation",
+    "HSoftmax": "models.hsoftmax",
     "LabelwoodError": "errors",
     "LinearTree": "models.linear_tree",
     "Model": "models.base",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from labelwood.metrics.evaluate import evaluate
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
+    from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
