@@ -9,6 +9,7 @@
 #include "flat_search.hpp"
 #include "levels.hpp"
 #include "node_training.hpp"
+#include "ranked_rows.hpp"
 #include "shortlist.hpp"
 #include "tree_search.hpp"
 
@@ -167,11 +168,12 @@ struct TreeHolder {
             if (high < low || high > blocks.view.n_blocks) throw nb::value_error("the blocks of a node are out of order");
             const std::int64_t has = blocks.view.child_start[high] - blocks.view.child_start[low];
             const bool leaf = n_children(n) == 0;
-            const std::int64_t wants = leaf ? n_labels_in(n) : n_children(n);
+            const bool label = leaf && n > 0 && n_labels_in(n) == 1 && has == 0;  // decided among its parent's children
+            const std::int64_t wants = label ? 0 : leaf ? n_labels_in(n) : n_children(n);
             const std::int64_t from = leaf ? first_label(n) : first_child(n);
             const std::int64_t limit = static_cast<std::int64_t>(leaf ? label_order.size() : n_nodes);
             // children come after their parent, so a search always ends
-            if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + wants > limit)
+            if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + std::max<std::int64_t>(wants, 1) > limit)
                 throw nb::value_error("the children of a node do not fit its weight blocks");
         }
         view = SearchTree{static_cast<std::int64_t>(n_nodes), static_cast<std::int64_t>(label_order.size()), first_child.data(), n_children.data(), first_label.data(),
@@ -223,7 +225,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
 }
 
 // One row with columns and values as the caller has them: mapped, scaled and searched in one call, without the cost of
-// a sparse matrix. Memory is kept per thread.
+// a sparse matrix. Memory is kept per thread. -1: the columns do not rise, or a value is not allowed.
 std::int32_t forest_query(const ForestHolder& forest, In<std::int32_t> columns, In<float> values, bool normalize, int link, std::int32_t beam,
                           std::int32_t k_each, Out<std::int32_t> labels, Out<float> scores) {
     thread_local ForestMemory memory;
@@ -231,26 +233,33 @@ std::int32_t forest_query(const ForestHolder& forest, In<std::int32_t> columns, 
     thread_local std::vector<float> scaled;
     if (columns.size() != values.size() || labels.size() != scores.size()) throw nb::value_error("arrays differ in length");
     if (labels.size() < 1 || k_each < 1) throw nb::value_error("k must be at least one");
-    features.clear();
-    scaled.clear();
-    double square = 0;
     const std::int32_t n_columns = static_cast<std::int32_t>(forest.feature_rank.size());
+    std::int32_t last = -1;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        const std::int32_t column = columns(i);
-        if (column < 0 || column >= n_columns || !std::isfinite(values(i))) throw nb::value_error("a column is outside the model's range, or a value is not finite");
-        square += static_cast<double>(values(i)) * values(i);
-        if (forest.feature_rank(column) < 0) continue;
-        features.push_back(forest.feature_rank(column));
-        scaled.push_back(values(i));
+        // Not rising: the general way sorts and adds up. Not finite or outside: it says which.
+        if (columns(i) <= last || columns(i) >= n_columns || !std::isfinite(values(i))) return -1;
+        last = columns(i);
     }
-    const double length = normalize && square > 0 ? std::sqrt(square) : 1.0;
-    for (float& value : scaled) value = static_cast<float>(value / length);
-    const Query query{static_cast<std::int32_t>(features.size()), features.data(), scaled.data()};
+    features.resize(columns.size() + 1);  // + 1: rank_row writes one ahead
+    scaled.resize(columns.size() + 1);
+    const std::int64_t n = rank_row(static_cast<std::int64_t>(columns.size()), columns.data(), values.data(), forest.feature_rank.data(),
+                                    normalize, features.data(), scaled.data());
+    const Query query{static_cast<std::int32_t>(n), features.data(), scaled.data()};
     const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr};
     std::int32_t n_blocks;
     nb::gil_scoped_release release;
     return search_forest(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, query,
                          static_cast<std::int32_t>(labels.size()), k_each, memory, labels.data(), scores.data(), &n_blocks);
+}
+
+std::int64_t ranked_rows(In<std::int64_t> indptr, In<std::int32_t> columns, In<float> values, In<std::int32_t> rank, bool normalize,
+                         Out<std::int64_t> starts, Out<std::int32_t> features, Out<float> scaled) {
+    check_rows(indptr, columns, values, static_cast<std::int32_t>(rank.size()));
+    if (starts.size() != indptr.size() || features.size() <= columns.size() || scaled.size() <= columns.size())
+        throw nb::value_error("the result arrays are too small");
+    nb::gil_scoped_release release;
+    return rank_rows(static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), columns.data(), values.data(), rank.data(), normalize,
+                     starts.data(), features.data(), scaled.data());
 }
 
 // The margins of one row in one block, as prediction computes them.
@@ -298,6 +307,9 @@ void bind_linear(nb::module_& m) {
           nb::arg("all_rows"), nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"),
           nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("seed"), nb::arg("n_threads"),
           nb::arg("progress"), "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");
+    m.def("ranked_rows", &ranked_rows, nb::arg("indptr"), nb::arg("columns"), nb::arg("values"), nb::arg("rank"), nb::arg("normalize"),
+          nb::arg("starts"), nb::arg("features"), nb::arg("scaled"),
+          "The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.");
     nb::class_<BlocksHolder>(m, "WeightBlocks", "The compressed weights of sibling classifiers, over arrays that may be memory-mapped.")
         .def(nb::init<std::int32_t, In<std::int64_t>, In<float>, In<std::uint64_t>, In<std::uint32_t>, In<std::int64_t>,
                       In<std::uint64_t>, In<std::int64_t>, In<std::uint16_t>, In<std::int64_t>, In<std::uint16_t>>(),

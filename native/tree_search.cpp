@@ -32,10 +32,11 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
         kernels().score_block(blocks, b, query, margins);
         const std::int32_t n = static_cast<std::int32_t>(blocks.child_start[b + 1] - blocks.child_start[b]);
         for (std::int32_t c = 0; c < n; ++c, ++child) {
-            if (leaf) {
-                if (options.allowed && !options.allowed[child]) continue;
+            if (leaf || tree.is_label(child)) {
+                const std::int32_t place = leaf ? child : tree.first_label[child];
+                if (options.allowed && !options.allowed[place]) continue;
                 const float score = path_score(options.link, from.score, margins[c]);
-                if (!found.full() || score >= found.worst()) found.offer(score, tree.label_order[child]);
+                if (!found.full() || score >= found.worst()) found.offer(score, tree.label_order[place]);
             } else {
                 if (options.open && !options.open[child]) continue;
                 const float score = path_score(options.link, from.score, margins[c]);

@@ -18,7 +18,11 @@ struct SearchTree {
     const std::int32_t* first_label;   // place of a leaf's first label in label_order
     const std::int32_t* n_labels_in;
     const std::int32_t* label_order;
-    const std::int64_t* first_block;   // n_nodes + 1: a node with more than 256 children has several blocks
+    // n_nodes + 1: a node with more than 256 children has several blocks; a leaf of one label may have none, its own
+    // classifier (among its parent's) then decides for the label.
+    const std::int64_t* first_block;
+
+    bool is_label(std::int32_t node) const { return n_children[node] == 0 && first_block[node] == first_block[node + 1]; }
 };
 
 // Path scores are cut off here: exp of less is 0 in a float, and equal scores must mean equal results.

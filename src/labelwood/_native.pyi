@@ -54,6 +54,11 @@ def train_nodes(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), orde
     (weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.
     """
 
+def ranked_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], rank: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], normalize: bool, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], scaled: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """
+    The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.
+    """
+
 class WeightBlocks:
     """
     The compressed weights of sibling classifiers, over arrays that may be memory-mapped.
