@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "blocks.hpp"
+#include "dense_rows.hpp"
 #include "solver.hpp"
 
 namespace lw {
@@ -12,12 +13,18 @@ struct Kernels {
     const char* level;
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
+    void (*sparse_row_times)(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);
+    void (*dense_rows_times)(const float*, std::int64_t, const DenseTable&, float*);
+    void (*adam_row)(const float*, std::int64_t, const AdamStep&, float*, float*, float*);
 };
 
-#define LW_DECLARE_LEVEL(name)                                                     \
-    namespace name {                                                               \
-    int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);         \
-    void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);     \
+#define LW_DECLARE_LEVEL(name)                                                                                  \
+    namespace name {                                                                                            \
+    int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
+    void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
+    void sparse_row_times(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);          \
+    void dense_rows_times(const float*, std::int64_t, const DenseTable&, float*);                               \
+    void adam_row(const float*, std::int64_t, const AdamStep&, float*, float*, float*);                         \
     }
 #ifdef LW_PORTABLE_ONLY
 LW_DECLARE_LEVEL(portable)
