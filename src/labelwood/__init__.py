@@ -15,6 +15,7 @@ _HOMES = {
     "BudgetError": "errors",
     "DataError": "errors",
     "Dataset": "data.dataset",
+    "ELIAS": "models.neural.elias.model",
     "Explanation": "models.explanation",
     "HSoftmax": "models.hsoftmax",
     "LabelwoodError": "errors",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from labelwood.models.explanation import Explanation
     from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
+    from labelwood.models.neural.elias.model import ELIAS
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger

@@ -16,6 +16,7 @@ _MODELS = {
     "one-vs-all": ("labelwood.models.one_vs_all", "OneVsAll"),
     "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
     "hsoftmax": ("labelwood.models.hsoftmax", "HSoftmax"),
+    "elias": ("labelwood.models.neural.elias.model", "ELIAS"),
 }
 
 
