@@ -16,6 +16,8 @@ _MODELS = {
     "one-vs-all": ("labelwood.models.one_vs_all", "OneVsAll"),
     "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
     "hsoftmax": ("labelwood.models.hsoftmax", "HSoftmax"),
+    "neuralxc": ("labelwood.models.neural.neuralxc", "NeuralXC"),
+    "hierarchicalxc": ("labelwood.models.hierarchicalxc", "HierarchicalXC"),
 }
 
 
