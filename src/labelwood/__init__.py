@@ -18,10 +18,12 @@ _HOMES = {
     "ELIAS": "models.neural.elias.model",
     "Explanation": "models.explanation",
     "HSoftmax": "models.hsoftmax",
+    "HierarchicalXC": "models.hierarchicalxc",
     "LabelwoodError": "errors",
     "LinearTree": "models.linear_tree",
     "Model": "models.base",
     "ModelFileError": "errors",
+    "NeuralXC": "models.neural.neuralxc",
     "NotFittedError": "errors",
     "OneVsAll": "models.one_vs_all",
     "ParamError": "errors",
@@ -47,9 +49,11 @@ if TYPE_CHECKING:
     from labelwood.metrics.evaluate import evaluate
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
+    from labelwood.models.hierarchicalxc import HierarchicalXC
     from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
     from labelwood.models.neural.elias.model import ELIAS
+    from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger

@@ -17,6 +17,8 @@ _MODELS = {
     "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
     "hsoftmax": ("labelwood.models.hsoftmax", "HSoftmax"),
     "elias": ("labelwood.models.neural.elias.model", "ELIAS"),
+    "neuralxc": ("labelwood.models.neural.neuralxc", "NeuralXC"),
+    "hierarchicalxc": ("labelwood.models.hierarchicalxc", "HierarchicalXC"),
 }
 
 
