@@ -124,7 +124,7 @@ class ELIAS(Model):
     # explanations
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        """Node 0: the ranker with the row's features, node 1: the index, node 2: what calibration and ensemble change."""
+        """Node 0: the ranker with the row's features, node 1: the index, node 2: calibration and ensemble."""
         rows = normalized_rows(row)
         labels, scores = self._scored(rows)
         at = np.flatnonzero(labels[0] == label)
