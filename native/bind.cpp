@@ -11,6 +11,7 @@ NB_MODULE(_native, m) {
     m.def("max_threads", &lw::max_threads, "The number of processors that OpenMP may use.");
     lw::bind_dense_rows(m);
     lw::bind_hits(m);
+    lw::bind_hsoftmax(m);
     lw::bind_kmeans(m);
     lw::bind_labelspace(m);
     lw::bind_linear(m);

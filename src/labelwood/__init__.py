@@ -17,6 +17,7 @@ _HOMES = {
     "Dataset": "data.dataset",
     "ELIAS": "models.neural.elias.model",
     "Explanation": "models.explanation",
+    "HSoftmax": "models.hsoftmax",
     "LabelwoodError": "errors",
     "LinearTree": "models.linear_tree",
     "Model": "models.base",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from labelwood.metrics.evaluate import evaluate
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
+    from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
     from labelwood.models.neural.elias.model import ELIAS
     from labelwood.models.one_vs_all import OneVsAll

@@ -15,6 +15,7 @@ _MODELS = {
     "popular": ("labelwood.models.popular", "Popular"),
     "one-vs-all": ("labelwood.models.one_vs_all", "OneVsAll"),
     "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
+    "hsoftmax": ("labelwood.models.hsoftmax", "HSoftmax"),
     "elias": ("labelwood.models.neural.elias.model", "ELIAS"),
 }
 
