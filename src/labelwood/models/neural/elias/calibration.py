@@ -79,7 +79,10 @@ def fit_tree(features: Doubles, target: Doubles, depth: int = DEPTH, min_leaf: i
                 value.append(float(target[part].mean()))
         open_nodes = coming
     return RegressionTree(
-        np.array(feature, np.int32), np.array(threshold, np.float64), np.array(left, np.int32), np.array(value, np.float64)
+        np.array(feature, np.int32),
+        np.array(threshold, np.float64),
+        np.array(left, np.int32),
+        np.array(value, np.float64),
     )
 
 
@@ -111,7 +114,7 @@ def _best_split(
 
 
 def log_q(margins: Floats) -> Doubles:
-    """log q = -max(0, 1 - margin)^3 of the ranker's margins."""
+    """Log q = -max(0, 1 - margin)^3 of the ranker's margins."""
     lack = np.maximum(0.0, 1.0 - margins.astype(np.float64))
     return -(lack * lack * lack)
 
@@ -126,7 +129,7 @@ class Scoring:
     weight: float = 0.0
 
     def base(self, log_p: npt.NDArray[Any], log_q_: npt.NDArray[Any] | None) -> Doubles:
-        """log of p^a q^b; padding (log p of -inf) stays -inf."""
+        """Log of p^a q^b; padding (log p of -inf) stays -inf."""
         real = np.isfinite(log_p)
         logs = self.power_p * np.where(real, log_p, 0.0).astype(np.float64)
         if log_q_ is not None:
@@ -194,7 +197,7 @@ def held_out(labels: Int32, log_p: Floats, log_q_: Doubles | None, y: sparse.csr
 
 
 def choose_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: bool) -> Scoring:
-    """The scoring that ranks the held-out rows best; calibrate: also fit the tree on one half and weigh it on the other."""
+    """The scoring that ranks held-out rows best; calibrate: also fit the tree on one half, weigh it on the other."""
     best = Scoring()
     if pairs.log_q is not None:
         choices = [Scoring(power, 1.0) for power in POWERS]

@@ -36,7 +36,9 @@ def label_partition(
     n_labels = int(vectors.shape[0])
     if n_clusters <= 1:
         return np.zeros(n_labels, np.int32)
-    tree = balanced_tree(vectors, max_leaf=-(-n_labels // n_clusters), seed=seed, n_threads=n_threads, progress=progress)
+    tree = balanced_tree(
+        vectors, max_leaf=-(-n_labels // n_clusters), seed=seed, n_threads=n_threads, progress=progress
+    )
     cluster = np.empty(n_labels, np.int32)
     for number, leaf in enumerate(tree.leaves):
         cluster[tree.labels_below(int(leaf))] = number
@@ -60,7 +62,9 @@ def matching_matrix(clusters: Int32, scores: Floats, y: sparse.csr_matrix, n_clu
     """
     n_rows, beam = clusters.shape
     pointers = np.arange(0, n_rows * beam + 1, beam)
-    chosen = sparse.csr_matrix((scores.ravel().astype(np.float64), clusters.ravel(), pointers), shape=(n_rows, n_clusters))
+    chosen = sparse.csr_matrix(
+        (scores.ravel().astype(np.float64), clusters.ravel(), pointers), shape=(n_rows, n_clusters)
+    )
     return sparse.csr_matrix(chosen.T @ y.astype(np.float64))
 
 
@@ -121,7 +125,8 @@ def edge_scores(edges: Int32, values: Floats, beta: float) -> Floats:
     powers = np.exp(shifted - np.where(np.isfinite(top), top, 0))
     total = powers.sum(axis=1, keepdims=True)
     shares = powers / np.where(total > 0, total, 1)
-    return np.minimum(1, beta * shares).astype(np.float32)
+    scores: Floats = np.minimum(1, beta * shares).astype(np.float32)
+    return scores
 
 
 def parents(edges: Int32, scores: Floats, n_labels: int) -> Int32:

@@ -1,4 +1,4 @@
-"""ELIAS: labels through an index of clusters that is learned with the classifiers; ELIAS++ with ranker and calibration."""
+"""ELIAS: labels found through a learned index of clusters; ELIAS++ with a sparse ranker and calibrated scores."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class ELIAS(Model):
         if len(kept) < MIN_HELD_OUT or not (p.ranker or p.calibration):
             trained, kept = np.arange(x.shape[0]), np.zeros(0, np.int64)
         stages = [
-            Trainer(rows[trained], y[trained], sizes, p, p.seed + number, progress).run() for number in range(p.n_models)
+            Trainer(rows[trained], y[trained], sizes, p, p.seed + number, progress).run()
+            for number in range(p.n_models)
         ]
         indexes = [stage.learned for stage in stages]
         self.ranker_ = None
@@ -75,19 +76,21 @@ class ELIAS(Model):
         if p.ranker:
             self.ranker_ = _trained_ranker(rows[trained], y[trained], stages[0].partition, indexes, p, progress)
         if len(kept):
-            scorings = [
-                _chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes
-            ]
+            scorings = [_chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes]
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 self.ranker_ = _trained_ranker(rows, y, stages[0].partition, indexes, p, progress)
         self.members_ = [
             Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in zip(stages, scorings, strict=True)
         ]
         self.partition_ = stages[0].partition
+        self.first_stage_ = stages[0].first  # to compare with; not saved
 
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
         # weights, two moments, a gradient and the copy that is kept, of feature table and label classifiers
-        tables = 20 * parameters.dim * (x.shape[1] + y.shape[1]) + 4 * parameters.dim * (parameters.n_models + 1) * x.shape[1]
+        tables = (
+            20 * parameters.dim * (x.shape[1] + y.shape[1])
+            + 4 * parameters.dim * (parameters.n_models + 1) * x.shape[1]
+        )
         # [features, vectors] of all rows, and the label vectors made from them
         vectors = 16 * parameters.dim * (x.shape[0] + y.shape[1])
         return int(tables + vectors + training_memory(x, y, parameters.n_threads, per_weight=60) + 200_000_000)
@@ -105,7 +108,7 @@ class ELIAS(Model):
         return top
 
     def _scored(self, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
-        """(labels ascending with -1 last, scores), both (n, m): all labels that a member shortlists, means of scores."""
+        """(labels ascending with -1 last, scores), both (n, m): what any member shortlists, with mean scores."""
         found = [self._member_scores(member, rows) for member in self.members_]
         return found[0] if len(found) == 1 else _mean_of(found)
 
@@ -121,7 +124,7 @@ class ELIAS(Model):
     # explanations
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        """Node 0 is the ranker with the row's features, node 1 the index, node 2 what calibration and ensemble change."""
+        """Node 0: the ranker with the row's features, node 1: the index, node 2: calibration and ensemble."""
         rows = normalized_rows(row)
         labels, scores = self._scored(rows)
         at = np.flatnonzero(labels[0] == label)

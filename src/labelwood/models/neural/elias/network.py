@@ -1,7 +1,7 @@
 """The trainable ELIAS network: encoder, cluster classifiers, edges and label classifiers, with the losses of the paper.
 
-One batch costs its encoder, all clusters, and only the labels on its rows' shortlists: forward and backward of the label
-layer are native products over (row, label) pairs. On EURLEX57K that is about a third of the work of full logits.
+One batch costs its encoder, all clusters, and only the labels on its rows' shortlists: forward and backward of the
+label layer are native products over (row, label) pairs, so no logits of all labels are ever made.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_PARENTS = 16  # clusters that the labels of one row add to its beam
 
 @dataclass(frozen=True)
 class Batch:
-    """The shortlists of some rows: labels, edges of their best paths and truth, each (n, room); padding has label -1."""
+    """The shortlists of some rows: labels, edges of their best paths, truth, each (n, room); padding has label -1."""
 
     labels: npt.NDArray[np.int32]
     paths: npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ class IndexNetwork(nn.Module):
         return torch.clamp(self.sizes.alpha * torch.softmax(self.clusters(vectors), dim=1), max=1.0)
 
     def shortlists(self, cluster_scores: Tensor, y: sparse.csr_matrix, room: int, teach: bool, n_threads: int) -> Batch:
-        """The shortlists of a batch with labels y; `teach` adds the parents of the true labels and keeps these labels."""
+        """The shortlists of rows with labels y; `teach` adds the parents of the true labels and keeps these labels."""
         n_rows, n_labels = y.shape
         row = np.repeat(np.arange(n_rows), np.diff(y.indptr))
         forced_clusters = forced_labels = None
@@ -166,7 +166,9 @@ class _ShortlistProduct(torch.autograd.Function):
             starts, by_label.indices.astype(np.int32, copy=False), by_label.data, vectors.numpy(), to_weight.numpy(),
             ctx.n_threads,
         )  # fmt: skip
-        to_bias = torch.from_numpy(np.add.reduceat(by_label.data, starts[:-1]) if len(used) else np.zeros(0, np.float32))
+        to_bias = torch.from_numpy(
+            np.add.reduceat(by_label.data, starts[:-1]) if len(used) else np.zeros(0, np.float32)
+        )
         index = torch.from_numpy(used.astype(np.int64))[None]
         sizes = (weight.shape[0], vectors.shape[1]), (weight.shape[0], 1)
         weight_rows, bias_rows = (

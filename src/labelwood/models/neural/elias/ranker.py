@@ -1,8 +1,8 @@
 """The sparse ranker of ELIAS++: a linear classifier for every label that judges what the index puts on the shortlist.
 
-Labels are solved 16 at a time, in blocks of neighbouring labels of the partition. While that is affordable every row is a
-negative for every label it lacks; beyond that, a block learns from the rows of its labels and from the rows that have one
-of them on their shortlist, which are the mistakes it will be asked about.
+Labels are solved 16 at a time, in blocks of neighbouring labels of the partition. While that is affordable every row
+is a negative for every label it lacks; beyond that, a block learns from the rows of its labels and from the rows that
+have one of them on their shortlist, which are the mistakes it will be asked about.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ class Ranker:
 
     def to_arrays(self) -> Arrays:
         """The arrays under the names they are saved by."""
-        return {"ranker.feature_rank": self.feature_rank, "ranker.order": self.order, **self.blocks.to_arrays("ranker.")}
+        return {
+            "ranker.feature_rank": self.feature_rank,
+            "ranker.order": self.order,
+            **self.blocks.to_arrays("ranker."),
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, n_features: int, n_labels: int) -> Ranker:

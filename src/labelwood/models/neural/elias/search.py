@@ -31,7 +31,7 @@ class Shortlist:
 
     @property
     def log_p(self) -> Floats:
-        """log of p = sigmoid(logit) * path score; -inf at padding."""
+        """Log of p = sigmoid(logit) * path score; -inf at padding."""
         log_sigmoid = -np.logaddexp(np.float32(0), -self.logits)
         return np.where(self.labels < 0, np.float32(-np.inf), log_sigmoid + self.log_path).astype(np.float32)
 
@@ -71,7 +71,8 @@ class LearnedIndex:
         logits -= logits.max(axis=1, keepdims=True)
         powers = np.exp(logits)
         shares = powers / powers.sum(axis=1, keepdims=True, dtype=np.float64)
-        return np.minimum(1, self.alpha * shares).astype(np.float32)
+        scores: Floats = np.minimum(1, self.alpha * shares).astype(np.float32)
+        return scores
 
     def best_clusters(self, vectors: Floats, beam: int, n_threads: int | None = None) -> tuple[Int32, Floats]:
         """(clusters, scores), both (n, beam): the best clusters of every row, best first."""

@@ -1,7 +1,7 @@
 """The sizes of an ELIAS index that follow from the number of labels.
 
-Both clamps of the method, min(1, alpha softmax) and min(1, beta softmax), give no gradient where they bite. The settings
-of the paper suit hundreds of thousands of labels; on small label sets they would clamp most scores from the start.
+Both clamps of the method, min(1, alpha softmax) and min(1, beta softmax), give no gradient where they bite. The
+settings of the paper suit hundreds of thousands of labels; on small label sets they would clamp most scores at once.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Trainer:
     # stages
 
     def _partition(self, encoder: Any) -> index.Int32:
-        """The partition of the labels by the rows they occur in: their features, and the encoder's vectors if it has any."""
+        """The partition of the labels by the rows they occur in: by features, and by the encoder if there is one."""
         rows = self.x
         if encoder is not None:
             from labelwood.models.neural.forward import bag_forward, unit_rows
@@ -112,7 +112,7 @@ class Trainer:
         ]
         clusters, scores = (np.concatenate([pair[i] for pair in found]) for i in (0, 1))
         n_clusters = len(first.edges)
-        matching = index.matching_matrix(clusters, scores, self.y, n_clusters)  # type: ignore[arg-type]
+        matching = index.matching_matrix(clusters, scores, self.y, n_clusters)
         edges, n_inserted = index.initial_edges(matching, partition, self.sizes.kappa)
         network.set_edges(edges, index.initial_values(edges, self.seed))
         self._find_parents(network)
