@@ -13,7 +13,7 @@ struct Level {
 };
 
 #ifdef LW_PORTABLE_ONLY
-Level levels[] = {{{"portable", portable::solve, portable::score_block}, true}};
+Level levels[] = {{{"portable", portable::solve, portable::score_block, portable::dots}, true}};
 #else
 bool has_v3() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
@@ -24,9 +24,9 @@ bool has_v4() {
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 Level levels[] = {
-    {{"v2", v2::solve, v2::score_block}, true},
-    {{"v3", v3::solve, v3::score_block}, has_v3()},
-    {{"v4", v4::solve, v4::score_block}, has_v4()},
+    {{"v2", v2::solve, v2::score_block, v2::dots}, true},
+    {{"v3", v3::solve, v3::score_block, v3::dots}, has_v3()},
+    {{"v4", v4::solve, v4::score_block, v4::dots}, has_v4()},
 };
 #endif
 

@@ -12,12 +12,14 @@ struct Kernels {
     const char* level;
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
+    void (*dots)(const float*, int, const float*, std::int64_t, std::int32_t, float*);
 };
 
 #define LW_DECLARE_LEVEL(name)                                                     \
     namespace name {                                                               \
     int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);         \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);     \
+    void dots(const float*, int, const float*, std::int64_t, std::int32_t, float*); \
     }
 #ifdef LW_PORTABLE_ONLY
 LW_DECLARE_LEVEL(portable)
