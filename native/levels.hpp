@@ -16,6 +16,7 @@ struct Kernels {
     void (*sparse_row_times)(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);
     void (*dense_rows_times)(const float*, std::int64_t, const DenseTable&, float*);
     void (*adam_row)(const float*, std::int64_t, const AdamStep&, float*, float*, float*);
+    void (*dots)(const float*, int, const float*, std::int64_t, std::int32_t, float*);
 };
 
 #define LW_DECLARE_LEVEL(name)                                                                                  \
@@ -25,6 +26,7 @@ struct Kernels {
     void sparse_row_times(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);          \
     void dense_rows_times(const float*, std::int64_t, const DenseTable&, float*);                               \
     void adam_row(const float*, std::int64_t, const AdamStep&, float*, float*, float*);                         \
+    void dots(const float*, int, const float*, std::int64_t, std::int32_t, float*);                             \
     }
 #ifdef LW_PORTABLE_ONLY
 LW_DECLARE_LEVEL(portable)

@@ -16,6 +16,7 @@ _HOMES = {
     "DataError": "errors",
     "Dataset": "data.dataset",
     "Explanation": "models.explanation",
+    "GLaS": "models.neural.glas",
     "LabelwoodError": "errors",
     "LinearTree": "models.linear_tree",
     "Model": "models.base",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
     from labelwood.models.linear_tree import LinearTree
+    from labelwood.models.neural.glas import GLaS
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger
