@@ -41,7 +41,7 @@ class GLaSParams(Params):
     regularizer: str = param(
         "glas", "what is asked of label vectors beside fitting", choices=("glas", "spreadout", "gravity", "none")
     )
-    weight: float = param(10.0, "weight of the regularizer", low=0)
+    weight: float = param(100.0, "weight of the regularizer", low=0)
     adjacency: str = param("arithmetic", "how labels that occur together belong together", choices=AFFINITIES)
     loss: str = param("softmax", "what an error costs", choices=("softmax", "margin", "snm"))
     margin: float = param(0.3, "margin and snm: cosine by which a true label must be ahead", low=0, high=2)
@@ -55,7 +55,7 @@ class GLaSParams(Params):
     weight_norm: bool = param(True, "all outputs of a layer have one length, which is learnt")
     lr: float = param(0.002, "learning rate of the map", low=0, low_open=True)
     label_lr: float = param(0.002, "learning rate of the label vectors", low=0, low_open=True)
-    epochs: int = param(20, "passes over the rows", low=1, high=100_000)
+    epochs: int = param(8, "passes over the rows", low=1, high=100_000)
     batch_size: int = param(256, "rows of a step at most; small data gets smaller steps", low=1)
     validation: float = param(
         0.02, "share of the rows kept back to measure P@1 after each epoch, at most 2000", low=0, high=0.9

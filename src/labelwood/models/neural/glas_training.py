@@ -22,7 +22,7 @@ from labelwood.progress import Progress
 _FEWEST_VALIDATION = 50  # fewer rows say nothing
 _MOST_VALIDATION = 2000
 _FEWEST_STEPS = 24  # of an epoch: small data gets smaller batches ...
-_SMALLEST_BATCH = 16  # ... down to this
+_SMALLEST_BATCH = 8  # ... down to this
 
 
 @dataclass(frozen=True)
