@@ -19,6 +19,7 @@ _MODELS = {
     "elias": ("labelwood.models.neural.elias.model", "ELIAS"),
     "neuralxc": ("labelwood.models.neural.neuralxc", "NeuralXC"),
     "hierarchicalxc": ("labelwood.models.hierarchicalxc", "HierarchicalXC"),
+    "glas": ("labelwood.models.neural.glas", "GLaS"),
 }
 
 
