@@ -15,6 +15,7 @@ template <class T>
 using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
 // One function per bind_*.cpp.
+void bind_dense_rows(nanobind::module_& m);
 void bind_hits(nanobind::module_& m);
 void bind_kmeans(nanobind::module_& m);
 void bind_labelspace(nanobind::module_& m);

@@ -12,8 +12,12 @@ struct Level {
     bool supported;
 };
 
+#define LW_KERNELS(level) \
+    {#level, level::solve, level::score_block, level::sparse_row_times, level::dense_rows_times, level::adam_row, \
+     level::dots}
+
 #ifdef LW_PORTABLE_ONLY
-Level levels[] = {{{"portable", portable::solve, portable::score_block, portable::dots}, true}};
+Level levels[] = {{LW_KERNELS(portable), true}};
 #else
 bool has_v3() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
@@ -24,9 +28,9 @@ bool has_v4() {
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 Level levels[] = {
-    {{"v2", v2::solve, v2::score_block, v2::dots}, true},
-    {{"v3", v3::solve, v3::score_block, v3::dots}, has_v3()},
-    {{"v4", v4::solve, v4::score_block, v4::dots}, has_v4()},
+    {LW_KERNELS(v2), true},
+    {LW_KERNELS(v3), has_v3()},
+    {LW_KERNELS(v4), has_v4()},
 };
 #endif
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "blocks.hpp"
+#include "dense_rows.hpp"
 #include "solver.hpp"
 
 namespace lw {
@@ -12,14 +13,20 @@ struct Kernels {
     const char* level;
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
+    void (*sparse_row_times)(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);
+    void (*dense_rows_times)(const float*, std::int64_t, const DenseTable&, float*);
+    void (*adam_row)(const float*, std::int64_t, const AdamStep&, float*, float*, float*);
     void (*dots)(const float*, int, const float*, std::int64_t, std::int32_t, float*);
 };
 
-#define LW_DECLARE_LEVEL(name)                                                     \
-    namespace name {                                                               \
-    int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);         \
-    void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);     \
-    void dots(const float*, int, const float*, std::int64_t, std::int32_t, float*); \
+#define LW_DECLARE_LEVEL(name)                                                                                  \
+    namespace name {                                                                                            \
+    int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
+    void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
+    void sparse_row_times(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);          \
+    void dense_rows_times(const float*, std::int64_t, const DenseTable&, float*);                               \
+    void adam_row(const float*, std::int64_t, const AdamStep&, float*, float*, float*);                         \
+    void dots(const float*, int, const float*, std::int64_t, std::int32_t, float*);                             \
     }
 #ifdef LW_PORTABLE_ONLY
 LW_DECLARE_LEVEL(portable)

@@ -12,6 +12,21 @@ from numpy.typing import NDArray
 def max_threads() -> int:
     """The number of processors that OpenMP may use."""
 
+def sparse_rows_times_dense(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_threads: int) -> None:
+    """
+    CSR rows times a float32 table (n_columns, dim), written to out (n_rows, dim).
+    """
+
+def dense_rows_times_dense(rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_threads: int) -> None:
+    """
+    Dense rows times a float32 table (n_columns, dim), written to out; a row's result is the same in any batch.
+    """
+
+def adam_rows(rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], mean: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], square: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, t: int, n_threads: int) -> None:
+    """
+    Step t of Adam on the given distinct rows of a table, in place; rows that are not named are left alone.
+    """
+
 def hit_matrix(labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_labels: int, hits: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')], n_threads: int = 0) -> int:
     """
     Fill hits (n, k) with 1 where a predicted label is true; gives back the first row with a label twice or outside 0..n_labels-1, or -1.

@@ -1,0 +1,136 @@
+"""Encoders: sparse or dense rows -> vectors. What they learn is taken out as arrays for `forward.bag_forward`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from labelwood.errors import ParamError, unknown_name
+from labelwood.models.neural.forward import ACTIVATIONS
+from labelwood.models.neural.sampling import RowBatch
+from labelwood.models.neural.sparse_layer import SparseLinear
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def _same(vectors: Tensor) -> Tensor:
+    return vectors
+
+
+_TORCH: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "none": _same}
+
+
+class _Block(nn.Module):
+    """What follows the first layer: e -> activation -> dropout, then (residual) dense layers.
+
+    hidden 0: one layer e + activation(W e + b); hidden h: two layers e + W2 activation(W1 e + b1) + b2; without
+    `residual` the sum's first term is left out, and with hidden 0 the whole block is.
+    """
+
+    def __init__(self, dim: int, hidden: int, residual: bool, dropout: float, activation: str) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise ParamError(unknown_name("activation", activation, ACTIVATIONS))
+        self.bias = nn.Parameter(torch.zeros(dim))
+        self.residual = residual
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+        self.inner = nn.Linear(dim, hidden or dim) if residual or hidden else None
+        self.outer = nn.Linear(hidden, dim) if hidden else None
+        last = self.outer or self.inner
+        if residual and last is not None:
+            # The block starts close to the identity: deeper layers learn corrections (as Astec and NGAME do).
+            nn.init.normal_(last.weight, std=0.1 * dim**-0.5)
+            nn.init.zeros_(last.bias)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        function = _TORCH[self.activation]
+        first: Tensor = self.dropout(function(vectors + self.bias))
+        if self.inner is None:
+            return first
+        inside: Tensor = self.dropout(function(self.inner(first)))
+        if self.outer is not None:
+            inside = self.outer(inside)
+        return first + inside if self.residual else inside
+
+    def arrays(self) -> Arrays:
+        """What forward.py needs, matrices as (inputs, outputs)."""
+        found: dict[str, Tensor] = {"bias": self.bias}
+        for name, layer in (("inner", self.inner), ("outer", self.outer)):
+            if layer is not None:
+                found[name] = layer.weight.T
+                found[f"{name}_bias"] = layer.bias
+        arrays = {name: tensor.detach().cpu().numpy().astype(np.float32, order="C") for name, tensor in found.items()}
+        arrays["kind"] = np.array([ACTIVATIONS.index(self.activation), int(self.residual)], np.int32)
+        return arrays
+
+
+class BagEncoder(nn.Module):
+    """Vectors (n, dim) of sparse rows: a weighted sum of feature vectors, then a (residual) block.
+
+    e = activation(x E + b), dropout; hidden=0: e + activation(W e + c); hidden=h: e + W2 activation(W1 e + c1) + c2;
+    residual=False leaves the "e +" out (with hidden=0: gives e itself). `sparse`: see SparseLinear; such a table
+    wants the optimizer "sparse_adam" (see training.ParameterGroup); `dense_parameters` are all the others.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        dim: int,
+        hidden: int = 0,
+        residual: bool = True,
+        dropout: float = 0.5,
+        activation: str = "relu",
+        sparse: bool = True,
+    ) -> None:
+        super().__init__()
+        self.table = SparseLinear(n_features, dim, sparse=sparse)
+        self.block = _Block(dim, hidden, residual, dropout, activation)
+
+    def forward(self, batch: RowBatch) -> Tensor:
+        """The vectors of the rows of a batch."""
+        vectors: Tensor = self.block(self.table(batch))
+        return vectors
+
+    def table_parameters(self) -> list[nn.Parameter]:
+        """The large table of feature vectors."""
+        return [self.table.weight]
+
+    def dense_parameters(self) -> list[nn.Parameter]:
+        """All parameters but the table."""
+        return list(self.block.parameters())
+
+    def arrays(self) -> Arrays:
+        """The encoder for `forward.bag_forward`: float32 copies."""
+        return {"table": self.table.weight.detach().cpu().numpy().astype(np.float32), **self.block.arrays()}
+
+
+class DenseEncoder(nn.Module):
+    """Vectors (n, dim) of dense rows (n, n_inputs), such as text vectors: a linear layer, then BagEncoder's block."""
+
+    def __init__(
+        self,
+        n_inputs: int,
+        dim: int,
+        hidden: int = 0,
+        residual: bool = True,
+        dropout: float = 0.5,
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        self.first = nn.Linear(n_inputs, dim, bias=False)
+        self.block = _Block(dim, hidden, residual, dropout, activation)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """The vectors of dense rows."""
+        vectors: Tensor = self.block(self.first(rows))
+        return vectors
+
+    def arrays(self) -> Arrays:
+        """The encoder for `forward.dense_forward`: float32 copies."""
+        table = self.first.weight.T.detach().cpu().numpy().astype(np.float32, order="C")
+        return {"table": table, **self.block.arrays()}
