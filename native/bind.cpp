@@ -18,4 +18,5 @@ NB_MODULE(_native, m) {
     lw::bind_parse(m);
     lw::bind_tokens(m);
     lw::bind_twomeans(m);
+    lw::bind_walks(m);
 }

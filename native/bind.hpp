@@ -24,5 +24,6 @@ void bind_neighbors(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);
+void bind_walks(nanobind::module_& m);
 
 }  // namespace lw

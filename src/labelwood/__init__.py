@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 # public name -> module that holds it
 _HOMES = {
+    "DXML": "models.neural.dxml",
     "BudgetError": "errors",
     "DataError": "errors",
     "Dataset": "data.dataset",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
     from labelwood.models.linear_tree import LinearTree
+    from labelwood.models.neural.dxml import DXML
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger

@@ -15,6 +15,7 @@ _MODELS = {
     "popular": ("labelwood.models.popular", "Popular"),
     "one-vs-all": ("labelwood.models.one_vs_all", "OneVsAll"),
     "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
+    "dxml": ("labelwood.models.neural.dxml", "DXML"),
 }
 
 

@@ -171,4 +171,5 @@ def made_optimizer(group: ParameterGroup) -> Optimizer:
 
 
 def _matrix(tensor: Tensor) -> Any:
-    return tensor.contiguous().view(tensor.shape[0], -1)
+    # A batch without features gives a gradient of no rows, for which view cannot guess the columns.
+    return tensor.contiguous().view(tensor.shape[0], tensor.shape[1:].numel())
