@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 # public name -> module that holds it
 _HOMES = {
+    "DXML": "models.neural.dxml",
     "BudgetError": "errors",
     "DataError": "errors",
     "Dataset": "data.dataset",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from labelwood.models.neural.elias.model import ELIAS
     from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.neural.glas import GLaS
+    from labelwood.models.neural.dxml import DXML
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger

@@ -358,3 +358,13 @@ def halve_by_weight(ratios: Annotated[NDArray[numpy.float64], dict(shape=(None,)
     """
     Fill alpha with the optimal halves by weight (one label may be fractional).
     """
+
+def random_walks(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbors: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cumulative: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_walks: int, seed: int, n_threads: int, walks: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Fill walks (n_nodes * n_walks, length): row v * n_walks + w is a random walk from node v, -1 after its end.
+    """
+
+def skip_gram(walks: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], negative_cumulative: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], window: int, negatives: int, epochs: int, learning_rate: float, seed: int, vectors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], contexts: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Train vectors and contexts (n_nodes, dim) on walks, in place, by skip-gram with negative samples.
+    """
