@@ -123,7 +123,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
                 In<std::int64_t> label_start, In<std::int32_t> label_rows, In<std::int64_t> child_start,
                 In<std::int64_t> child_bound, In<std::int64_t> extra_start, In<std::int32_t> extra_rows, bool all_rows,
                 int loss, float eps, int max_passes, float bias, float prune, float untrained,
-                float cost_positive, float cost_negative, float rare_power, std::uint64_t seed, int n_threads, nb::object progress,
+                float cost_positive, float cost_negative, float rare_power, float cluster_cost, std::uint64_t seed, int n_threads, nb::object progress,
                 bool extra_alone, std::optional<In<float>> child_cost, const BlocksHolder* start_blocks,
                 std::optional<In<std::int64_t>> start_first_block, std::optional<In<std::int64_t>> start_children,
                 std::int64_t first_new_row) {
@@ -147,7 +147,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
         }
     }
     const TrainingOptions options{static_cast<Loss>(loss), eps, max_passes, bias, prune, untrained,
-                                  cost_positive, cost_negative, rare_power, seed, n_threads, from};
+                                  cost_positive, cost_negative, rare_power, cluster_cost, seed, n_threads, from};
     PythonProgress state{progress};
     TrainingReport report;
     BlockArrays made;
@@ -360,7 +360,7 @@ void bind_linear(nb::module_& m) {
     m.def("train_nodes", &train, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("n_features"), nb::arg("label_start"),
           nb::arg("label_rows"), nb::arg("child_start"), nb::arg("child_bound"), nb::arg("extra_start"), nb::arg("extra_rows"),
           nb::arg("all_rows"), nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"),
-          nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("seed"), nb::arg("n_threads"),
+          nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("cluster_cost"), nb::arg("seed"), nb::arg("n_threads"),
           nb::arg("progress"), nb::arg("extra_alone") = false, nb::arg("child_cost") = nb::none(),
           nb::arg("start_blocks") = nb::none(), nb::arg("start_first_block") = nb::none(), nb::arg("start_children") = nb::none(),
           nb::arg("first_new_row") = 0, "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");

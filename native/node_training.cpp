@@ -193,7 +193,7 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
         trained[l] = local.child_start[child + 1] > local.child_start[child];
         const bool single = nodes.child_bound[first + child + 1] - nodes.child_bound[first + child] == 1;
         const double n_positive = static_cast<double>(std::max<std::int64_t>(1, local.child_start[child + 1] - local.child_start[child]));
-        const float scale = single ? static_cast<float>(std::pow(kRareRows / n_positive, options.rare_power)) : 1.0f;
+        const float scale = single ? static_cast<float>(std::pow(kRareRows / n_positive, options.rare_power)) : options.cluster_cost;
         solver.cost_positive[l] = options.cost_positive * scale;
         solver.cost_negative[l] = options.cost_negative * scale;
         if (nodes.child_cost) solver.cost_positive[l] *= nodes.child_cost[first + child];

@@ -54,6 +54,7 @@ struct TrainingOptions {
     float cost_positive;               // C of a positive and a negative row of a cluster, or of a label with kRareRows
     float cost_negative;               // positive rows; a label with n of them gets C (kRareRows / n)^rare_power
     float rare_power;
+    float cluster_cost;                // factor of C for a child with several labels
     std::uint64_t seed;
     int n_threads;
     TrainingStart start = {};

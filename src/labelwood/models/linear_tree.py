@@ -119,7 +119,9 @@ class LinearTree(Model):
             rows=ranked_rows(x, rank, parameters.normalize),
             n_features=int(rank.max(initial=-1)) + 1,
             by_label=by_label,
-            options=solver_options(parameters, positive=parameters.C_pos, negative=parameters.C_neg),
+            options=solver_options(
+                parameters, positive=parameters.C_pos, negative=parameters.C_neg, cluster=parameters.C_cluster
+            ),
             label_costs=label_costs(np.diff(by_label.indptr).astype(np.int64), y.shape[0], parameters.weighting),
             given_negatives=negatives,
         )

@@ -41,6 +41,9 @@ class LinearTreeParams(Params):
     C_pos: float = param(1.0, "factor of C for positive rows", low=0, low_open=True)
     C_neg: float = param(1.0, "factor of C for negative rows", low=0, low_open=True)
     weighting: str = param("none", "which labels' positive rows cost more: rare ones, or none", choices=WEIGHTINGS)
+    C_cluster: float = param(
+        0.7, "factor of the cost for the classifiers of clusters (children with several labels)", low=0, low_open=True
+    )
     rare_power: float = param(
         0.15, "a label with n rows gets the cost C (20 / n)^rare_power; 0: all labels the same", low=0, high=2
     )

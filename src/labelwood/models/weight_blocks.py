@@ -45,10 +45,16 @@ class SolverOptions:
     rare_power: float
     seed: int
     n_threads: int
+    cluster_cost: float = 1.0
 
 
-def solver_options(parameters: Any, *, positive: float = 1.0, negative: float = 1.0) -> SolverOptions:
-    """The solver's options from the parameters that every linear model declares; factors of the two costs."""
+def solver_options(
+    parameters: Any, *, positive: float = 1.0, negative: float = 1.0, cluster: float = 1.0
+) -> SolverOptions:
+    """The solver's options from the parameters that every linear model declares.
+
+    positive, negative: factors of the two costs; cluster: of both, for a child with several labels.
+    """
     return SolverOptions(
         loss=parameters.loss,
         eps=parameters.eps,
@@ -58,6 +64,7 @@ def solver_options(parameters: Any, *, positive: float = 1.0, negative: float = 
         cost_positive=parameters.C * positive,
         cost_negative=parameters.C * negative,
         rare_power=parameters.rare_power,
+        cluster_cost=cluster,
         seed=parameters.seed,
         n_threads=parameters.n_threads or 0,
     )
@@ -202,6 +209,7 @@ def train_blocks(
         options.cost_positive,
         options.cost_negative,
         options.rare_power,
+        options.cluster_cost,
         options.seed,
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
