@@ -150,7 +150,7 @@ def test_an_empty_cluster_harms_nothing(random):
     _, (classification, shortlist) = losses(made, vectors, sparse.csr_matrix(np.eye(3, N_LABELS, dtype=np.float32)))
     (classification + shortlist).backward()
     assert torch.isfinite(made.edge_values.grad).all()
-    assert float(made.edge_scores()[1].abs().max()) == 0
+    assert float(made.edge_scores().detach()[1].abs().max()) == 0
 
 
 def problem(random, n_rows=1200, n_labels=30, n_features=60):
@@ -210,6 +210,25 @@ def test_an_ensemble_of_equals_is_each_of_them(fitted):
     np.testing.assert_array_equal(labels[:, :width], one[0])
     np.testing.assert_allclose(scores[:, :width], np.where(one[0] < 0, 0, one[1]), rtol=1e-12)
     assert np.all(labels[:, width:] == -1)
+
+
+def test_pruning_a_model(fitted, tmp_path):
+    model, x, _ = fitted
+    before = model.predict(x)
+    for same in (model.pruned(threshold=0.0), model.pruned(top=1000), model.pruned(threshold=0.0, renormalize=True)):
+        np.testing.assert_array_equal(same.predict(x).labels, before.labels)
+        np.testing.assert_allclose(same.predict(x).scores, before.scores, rtol=1e-4)
+    edges = model.structure()["edges"]
+    kept, stronger = model.pruned(threshold=0.2), model.pruned(threshold=0.2, renormalize=True)
+    assert kept.structure()["edges"] == stronger.structure()["edges"] < edges
+    for one, other in zip(kept.members_, stronger.members_, strict=True):
+        assert np.all(other.index.edge_scores >= one.index.edge_scores - 1e-6)
+    np.testing.assert_array_equal(model.predict(x).scores, before.scores)  # the model itself is as it was
+    kept.save(tmp_path / "m")
+    np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(x).scores, kept.predict(x).scores)
+    for bad in ({}, {"top": 3, "threshold": 0.1}):
+        with pytest.raises(labelwood.ParamError, match="one of them"):
+            model.pruned(**bad)
 
 
 def test_means_count_a_missing_label_as_nothing():

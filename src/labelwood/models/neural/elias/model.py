@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.errors import ModelFileError
+from labelwood.errors import ModelFileError, ParamError
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, log_q
-from labelwood.models.neural.elias.index import Int32
+from labelwood.models.neural.elias.index import Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.ranker import Ranker, affords_all_negatives, ranker_options, train_ranker
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
@@ -171,6 +172,28 @@ class ELIAS(Model):
             "power of p": self.members_[0].scoring.power_p,
             "weight of the calibration tree": self.members_[0].scoring.weight,
         }
+
+    def pruned(self, *, threshold: float | None = None, top: int | None = None, renormalize: bool = False) -> ELIAS:
+        """A copy whose clusters keep only edges with a score from `threshold` up, or their `top` strongest edges.
+
+        renormalize: the softmax of a cluster is taken over the edges that remain (as in the authors' code) instead of
+        keeping their scores (as in the paper). Labels that lose all edges are never found.
+        """
+        self._check_fitted()
+        if (threshold is None) == (top is None):
+            raise ParamError("pruned takes a threshold or a number of edges (top), one of them")
+        members = []
+        for member in self.members_:
+            index = member.index
+            keep = (
+                strongest_edges(index.edges, index.edge_scores, int(top))
+                if top is not None
+                else edges_above(index.edges, index.edge_scores, float(threshold or 0))
+            )
+            members.append(replace(member, index=index.pruned(keep, renormalize)))
+        found = copy.copy(self)
+        found.members_ = members
+        return found
 
     # storage
 
