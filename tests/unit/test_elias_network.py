@@ -262,3 +262,13 @@ def test_figures_for_people(fitted):
     assert found["indexes"] == 2
     assert found["clusters"] == index_sizes(30, ELIASParams()).n_clusters
     assert found["edges"] >= 30
+
+
+def test_one_cluster_is_one_vs_all_with_the_same_encoder():
+    x, y = problem(np.random.default_rng(3), 300)
+    settings = {**QUICK, "warm_epochs": 0, "stage2_epochs": 0, "n_clusters": 1, "shortlist": 30}
+    model = labelwood.ELIAS(**settings, ranker=False, calibration=False).fit(x, y)
+    found = model.members_[0].index
+    short = found.shortlist(found.vectors(x[:5]))
+    np.testing.assert_array_equal(short.labels, np.tile(np.arange(30), (5, 1)))
+    assert np.all(short.log_path == 0)
