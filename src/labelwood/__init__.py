@@ -12,16 +12,20 @@ __version__ = "0.1.0"
 
 # public name -> module that holds it
 _HOMES = {
+    "DXML": "models.neural.dxml",
     "BudgetError": "errors",
     "DataError": "errors",
     "Dataset": "data.dataset",
     "ELIAS": "models.neural.elias.model",
     "Explanation": "models.explanation",
     "HSoftmax": "models.hsoftmax",
+    "HierarchicalXC": "models.hierarchicalxc",
+    "GLaS": "models.neural.glas",
     "LabelwoodError": "errors",
     "LinearTree": "models.linear_tree",
     "Model": "models.base",
     "ModelFileError": "errors",
+    "NeuralXC": "models.neural.neuralxc",
     "NotFittedError": "errors",
     "OneVsAll": "models.one_vs_all",
     "ParamError": "errors",
@@ -47,9 +51,13 @@ if TYPE_CHECKING:
     from labelwood.metrics.evaluate import evaluate
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
+    from labelwood.models.hierarchicalxc import HierarchicalXC
     from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
+    from labelwood.models.neural.dxml import DXML
     from labelwood.models.neural.elias.model import ELIAS
+    from labelwood.models.neural.glas import GLaS
+    from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger

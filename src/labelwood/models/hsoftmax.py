@@ -60,11 +60,12 @@ class HSoftmax(Model):
     """The mean of the features' vectors, answered by logistic decisions down a binary label tree (fastText, any tree).
 
     Scores are products of chances along the path, in (0, 1]; with loss="hs" those of all labels sum to 1. The k best
-    are found exactly, best first. Training is plain stochastic gradient descent. With n_threads=1 the same seed gives the
-    same bytes; several threads write to the same vectors without locks (Hogwild), so every run differs a little.
+    are found exactly, best first. Training is plain stochastic gradient descent. With n_threads=1 the same seed gives
+    the same bytes; several threads write to the same vectors without locks (Hogwild), so every run differs a little.
 
     Joulin et al., Bag of Tricks for Efficient Text Classification, EACL 2017; Wydmuch et al., A no-regret
-    generalization of hierarchical softmax to extreme multi-label classification, NeurIPS 2018 (plt); Baharav et al., CIKM 2021 (tree).
+    generalization of hierarchical softmax to extreme multi-label classification, NeurIPS 2018 (plt);
+    Baharav et al., CIKM 2021 (tree).
     """
 
     name = "hsoftmax"

@@ -17,6 +17,10 @@ _MODELS = {
     "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
     "hsoftmax": ("labelwood.models.hsoftmax", "HSoftmax"),
     "elias": ("labelwood.models.neural.elias.model", "ELIAS"),
+    "neuralxc": ("labelwood.models.neural.neuralxc", "NeuralXC"),
+    "hierarchicalxc": ("labelwood.models.hierarchicalxc", "HierarchicalXC"),
+    "glas": ("labelwood.models.neural.glas", "GLaS"),
+    "dxml": ("labelwood.models.neural.dxml", "DXML"),
 }
 
 

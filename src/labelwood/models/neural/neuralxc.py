@@ -1,0 +1,188 @@
+"""NeuralXC: an autoencoder of the features, one of the labels, and a regressor between their codes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelwood.data.keyed_random import keyed_bits
+from labelwood.matrices import normalized_rows
+from labelwood.models.base import Arrays, Model
+from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.neural.layer_stack import LayerStack
+from labelwood.models.neural.neuralxc_sizes import network_sizes
+from labelwood.models.neural.runtime import DEVICES, require_torch
+from labelwood.params import Params, param
+from labelwood.progress import Progress
+from labelwood.topk import TopK, empty
+
+# Above these a batch is judged by the columns that occur in it and a sample of the others.
+MOST_LABELS = 20_000
+MOST_FEATURES = 10_000
+ROWS_AT_ONCE = 4_000_000  # numbers of one block of scores in prediction
+
+
+@dataclass(frozen=True)
+class NeuralXCParams(Params):
+    """Parameters of neuralxc."""
+
+    epochs: int = param(40, "visits of every row", low=1, high=100_000)
+    batch_size: int = param(64, "rows of one step", low=1)
+    rate: float = param(2e-3, "learning rate of Adam", low=0, low_open=True)
+    weight_decay: float = param(1e-4, "pull of all weights to 0", low=0)
+    dropout: float = param(0.3, "share of the input encoder's units left out in a step", low=0, high=0.95)
+    input_weight: float = param(0.01, "what rebuilding the features counts in the loss", low=0)
+    output_weight: float = param(0.01, "what rebuilding the labels counts in the loss", low=0)
+    latent_weight: float = param(0.0, "what the distance of the predicted code to the labels' code counts", low=0)
+    sampled: int = param(2000, "columns drawn for a batch where there are too many to take all", low=1)
+    normalize: bool = param(True, "scale rows to length 1 first")
+    device: str = param("auto", "where to train", choices=DEVICES)
+
+
+class NeuralXC(Model):
+    """Two autoencoders and a regressor between their codes, trained jointly; scores are probabilities of each label.
+
+    loss = BCE(psi_o(f(phi_i(x))), y) + input_weight |psi_i(phi_i(x)) - x|^2 + output_weight |psi_o(phi_o(y)) - y|^2
+    + latent_weight |f(phi_i(x)) - phi_o(y)|^2, every term a mean over rows and columns. Layer widths are the published
+    ones where the data set is. Above 20,000 labels (10,000 features) each batch is judged by the columns that occur in
+    it and a sample of the others. Prediction needs no torch.
+    """
+
+    name = "neuralxc"
+    Parameters = NeuralXCParams
+
+    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
+        require_torch(type(self).__name__)
+        self._stack = trained_stack(self._scaled(x, parameters), y, parameters, progress)
+
+    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+        sizes = network_sizes(x.shape[1], y.shape[1])
+        weights = 2 * sum(a * b for widths in (sizes.input, sizes.output) for a, b in pairwise(widths))
+        wide = parameters.batch_size * 4 * (min(x.shape[1], 50_000) + min(y.shape[1], 50_000))
+        # weights, gradients, two moments of Adam, a copy; torch itself; dense targets and outputs of a batch
+        return int(400_000_000 + 20 * weights + 16 * x.nnz + 8 * wide)
+
+    @staticmethod
+    def _scaled(x: sparse.csr_matrix, parameters: Any) -> sparse.csr_matrix:
+        return normalized_rows(x) if parameters.normalize else x
+
+    # answering
+
+    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
+        p = self.parameters_
+        rows = self._scaled(x, p)
+        top = empty(x.shape[0], k)
+        at_once = max(1, ROWS_AT_ONCE // self.n_labels_)
+        for begin in range(0, x.shape[0], at_once):
+            logits = self._stack.forward(rows[begin : begin + at_once], p.n_threads)
+            _best(_sigmoid(logits), top.labels[begin : begin + at_once], top.scores[begin : begin + at_once])
+        return top
+
+    def structure(self) -> dict[str, float]:
+        """The widths on the way from features to labels."""
+        self._check_fitted()
+        widths = [self.n_features_, *(weight.shape[1] for weight in self._stack.weights)]
+        return {f"width {number}": width for number, width in enumerate(widths)} | {
+            "weights": sum(weight.size for weight in self._stack.weights)
+        }
+
+    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
+        scaled = self._scaled(row, self.parameters_)
+        weights, rest = self._stack.reasons(scaled, label)
+        values, pushes = row.data.astype(np.float64), weights * scaled.data
+        parts = [Contribution(0, -1, 1.0, rest, rest)]
+        for feature, value, push in zip(row.indices.tolist(), values.tolist(), pushes.tolist(), strict=True):
+            if value != 0:
+                parts.append(Contribution(0, feature, value, push / value, push))
+        margin = math.fsum(part.contribution for part in parts)
+        log_score = -float(np.logaddexp(0.0, -margin))
+        return Explanation(label, math.exp(log_score), (NodeScore(0, margin, log_score),), tuple(parts))
+
+    # storage
+
+    def _arrays(self) -> Arrays:
+        return self._stack.to_arrays()
+
+    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
+        self._stack = LayerStack.from_arrays(arrays, self.n_features_, self.n_labels_, self.name)
+
+
+def trained_stack(x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> LayerStack:
+    """The way from features to label logits, after training all three networks."""
+    import torch
+
+    from labelwood.models.neural.neuralxc_network import NeuralXCNetwork, targets
+    from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
+
+    sample_x = parameters.sampled if x.shape[1] > MOST_FEATURES else 0
+    sample_y = parameters.sampled if y.shape[1] > MOST_LABELS else 0
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(parameters.seed % 2**63)
+        network = NeuralXCNetwork(
+            network_sizes(x.shape[1], y.shape[1]),
+            last_activation(x),
+            parameters.dropout,
+            bool(sample_x),
+            bool(sample_y),
+            label_shares(y),
+        )
+    share = {
+        "labels": 1.0,
+        "input": parameters.input_weight,
+        "output": parameters.output_weight,
+        "latent": parameters.latent_weight,
+    }
+
+    def batch_loss(rows: Any, step: int) -> Any:
+        random = np.random.default_rng(int(keyed_bits(parameters.seed, 0x6E7863, step)))
+        parts = network.losses(x, y, rows, targets(x, rows, sample_x, random), targets(y, rows, sample_y, random))
+        return sum(share[name] * part for name, part in parts.items() if share[name])
+
+    groups = [ParameterGroup(network.dense_parameters(), parameters.rate, "adam", parameters.weight_decay)]
+    if network.sparse_parameters():
+        groups.append(ParameterGroup(network.sparse_parameters(), parameters.rate, "sparse_adam", 0.0))
+    plan = TrainingPlan(
+        parameters.epochs,
+        parameters.batch_size,
+        parameters.seed,
+        device=parameters.device,
+        n_threads=parameters.n_threads,
+    )
+    train(network, groups, batch_loss, x.shape[0], plan, progress=progress)
+    return network.cpu().stack()
+
+
+def label_shares(y: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The share of the rows that have each label, away from 0 and 1."""
+    counts = np.bincount(y.indices, minlength=y.shape[1])
+    return np.asarray((counts + 0.1) / (y.shape[0] + 0.2), np.float64)
+
+
+def last_activation(x: sparse.csr_matrix) -> str:
+    """How the rebuilt features end: sigmoid for values in 0..1, ReLU for values from 0 up, else as they are."""
+    low, high = (float(x.data.min()), float(x.data.max())) if x.nnz else (0.0, 0.0)
+    if low < 0:
+        return "none"
+    return "sigmoid" if high <= 1 else "relu"
+
+
+def _sigmoid(logits: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    with np.errstate(over="ignore"):  # below -88 the score is 0, as it should be
+        return np.asarray(1 / (1 + np.exp(-logits)), np.float32)
+
+
+def _best(scores: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], best: np.ndarray[Any, Any]) -> None:
+    """Write the largest scores of each row, best first, ties to the smaller label."""
+    k = labels.shape[1]
+    # (n,) the k-th best score: only labels at or above it are sorted
+    worst = np.partition(scores, scores.shape[1] - k, axis=1)[:, scores.shape[1] - k]
+    for row, low in enumerate(worst):
+        found = np.flatnonzero(scores[row] >= low)
+        found = found[np.argsort(-scores[row, found], kind="stable")][:k]
+        labels[row], best[row] = found, scores[row, found]
