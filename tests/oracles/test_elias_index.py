@@ -38,9 +38,11 @@ def learned(random, edges, scores, *, dim=7, n_labels=15, beam=3, room=15, alpha
         random.normal(size=len(edges)).astype(np.float32),
         edges,
         scores,
+        scores,
         random.normal(size=(n_labels, dim)).astype(np.float32),
         random.normal(size=n_labels).astype(np.float32),
         alpha,
+        1.0,
         beam,
         room,
     )

@@ -150,7 +150,7 @@ def test_an_empty_cluster_harms_nothing(random):
     _, (classification, shortlist) = losses(made, vectors, sparse.csr_matrix(np.eye(3, N_LABELS, dtype=np.float32)))
     (classification + shortlist).backward()
     assert torch.isfinite(made.edge_values.grad).all()
-    assert float(made.edge_scores()[1].abs().max()) == 0
+    assert float(made.edge_scores().detach()[1].abs().max()) == 0
 
 
 def problem(random, n_rows=1200, n_labels=30, n_features=60):
@@ -212,6 +212,25 @@ def test_an_ensemble_of_equals_is_each_of_them(fitted):
     assert np.all(labels[:, width:] == -1)
 
 
+def test_pruning_a_model(fitted, tmp_path):
+    model, x, _ = fitted
+    before = model.predict(x)
+    for same in (model.pruned(threshold=0.0), model.pruned(top=1000), model.pruned(threshold=0.0, renormalize=True)):
+        np.testing.assert_array_equal(same.predict(x).labels, before.labels)
+        np.testing.assert_allclose(same.predict(x).scores, before.scores, rtol=1e-4)
+    edges = model.structure()["edges"]
+    kept, stronger = model.pruned(threshold=0.2), model.pruned(threshold=0.2, renormalize=True)
+    assert kept.structure()["edges"] == stronger.structure()["edges"] < edges
+    for one, other in zip(kept.members_, stronger.members_, strict=True):
+        assert np.all(other.index.edge_scores >= one.index.edge_scores - 1e-6)
+    np.testing.assert_array_equal(model.predict(x).scores, before.scores)  # the model itself is as it was
+    kept.save(tmp_path / "m")
+    np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(x).scores, kept.predict(x).scores)
+    for bad in ({}, {"top": 3, "threshold": 0.1}):
+        with pytest.raises(labelwood.ParamError, match="one of them"):
+            model.pruned(**bad)
+
+
 def test_means_count_a_missing_label_as_nothing():
     one = np.array([[1, 4, -1]], np.int32), np.array([[0.2, 0.6, 0.0]])
     two = np.array([[2, 4, 7]], np.int32), np.array([[0.4, 0.2, 0.1]])
@@ -243,3 +262,13 @@ def test_figures_for_people(fitted):
     assert found["indexes"] == 2
     assert found["clusters"] == index_sizes(30, ELIASParams()).n_clusters
     assert found["edges"] >= 30
+
+
+def test_one_cluster_is_one_vs_all_with_the_same_encoder():
+    x, y = problem(np.random.default_rng(3), 300)
+    settings = {**QUICK, "warm_epochs": 0, "stage2_epochs": 0, "n_clusters": 1, "shortlist": 30}
+    model = labelwood.ELIAS(**settings, ranker=False, calibration=False).fit(x, y)
+    found = model.members_[0].index
+    short = found.shortlist(found.vectors(x[:5]))
+    np.testing.assert_array_equal(short.labels, np.tile(np.arange(30), (5, 1)))
+    assert np.all(short.log_path == 0)

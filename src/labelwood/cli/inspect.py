@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,9 @@ from labelwood.cli import options
 def command(
     model: options.ModelFolder,
     verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare all checksums.")] = False,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", help="Write figures of a learned index (elias) into this folder.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Show what a saved model is made of."""
@@ -23,16 +27,41 @@ def command(
     manifest, arrays = load_folder(model, verify=verify)
     n_bytes = sum(array.nbytes for array in arrays.values())
     found = load(model)
-    structure = (found.model_ if isinstance(found, Tagger) else found).structure()
+    inside = found.model_ if isinstance(found, Tagger) else found
+    structure = inside.structure()
+    written = [] if figures is None else _figures(inside, figures)
     if json:
         show_json(
-            {**manifest, **({"structure": structure} if structure else {}), "n_bytes": n_bytes, "verified": verify}
+            {
+                **manifest,
+                **({"structure": structure} if structure else {}),
+                **({"figures": written} if written else {}),
+                "n_bytes": n_bytes,
+                "verified": verify,
+            }
         )
         return
-    _show(str(model), manifest, structure, n_bytes, verify)
+    _show(str(model), manifest, structure, n_bytes, verify, written)
 
 
-def _show(folder: str, manifest: dict[str, Any], structure: dict[str, float], n_bytes: int, verified: bool) -> None:
+def _figures(model: Any, folder: Path) -> list[str]:
+    from labelwood.errors import ParamError
+
+    if model.name != "elias":
+        raise ParamError(f"--figures draws the learned index of an elias model, but this is {model.name}")
+    from labelwood.report.elias_figures import write_figures
+
+    return [str(path) for path in write_figures(model, folder)]
+
+
+def _show(
+    folder: str,
+    manifest: dict[str, Any],
+    structure: dict[str, float],
+    n_bytes: int,
+    verified: bool,
+    written: list[str],
+) -> None:
     from labelwood.cli.console import count, show, show_table, size
 
     shape = manifest["shape"]
@@ -63,4 +92,6 @@ def _show(folder: str, manifest: dict[str, Any], structure: dict[str, float], n_
         [(name, entry["dtype"], " x ".join(f"{n:,}" for n in entry["shape"])) for name, entry in largest],
         align="lll",
     )
+    if written:
+        show(f"Figures: {', '.join(written)}")
     show("Next: labelwood predict, evaluate or explain with this folder.")

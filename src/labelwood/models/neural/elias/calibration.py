@@ -222,13 +222,13 @@ def choose_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: 
 def quality(pairs: HeldOut, scores: npt.NDArray[Any]) -> float:
     """The sum of P@1, P@3 and P@5 and a fifth of R@100, per cent: what a scoring is chosen by."""
     labels, _ = top_of(pairs.labels, scores, 100)
-    hit = _hits(pairs, labels)
+    hit = hits_of(pairs, labels)
     precision = sum(100 * hit[:, :k].sum() / (k * max(1, len(hit))) for k in (1, 3, 5))
     recall = 100 * np.mean(hit.sum(axis=1) / np.maximum(1, pairs.n_true)) if len(hit) else 0.0
     return float(precision + recall / 5)
 
 
-def _hits(pairs: HeldOut, labels: Int32) -> npt.NDArray[np.bool_]:
+def hits_of(pairs: HeldOut, labels: Int32) -> npt.NDArray[np.bool_]:
     """Which of the ranked labels (n, k) are true; pairs.labels rows ascend up to their padding."""
     big = np.iinfo(np.int32).max
     sortable = np.where(pairs.labels < 0, big, pairs.labels)

@@ -119,14 +119,19 @@ def initial_values(edges: Int32, seed: int) -> Floats:
 
 def edge_scores(edges: Int32, values: Floats, beta: float) -> Floats:
     """min(1, beta softmax) over the stored edges of each cluster (n_clusters, width); 0 at padding."""
+    scores: Floats = np.minimum(1, beta * edge_shares(edges, values)).astype(np.float32)
+    return scores
+
+
+def edge_shares(edges: Int32, values: Floats) -> npt.NDArray[np.float64]:
+    """The softmax over the stored edges of each cluster (n_clusters, width); 0 at padding."""
     real = edges != PAD
     shifted = np.where(real, values.astype(np.float64), -np.inf)
     top = shifted.max(axis=1, initial=-np.inf, keepdims=True)
     powers = np.exp(shifted - np.where(np.isfinite(top), top, 0))
     total = powers.sum(axis=1, keepdims=True)
-    shares = powers / np.where(total > 0, total, 1)
-    scores: Floats = np.minimum(1, beta * shares).astype(np.float32)
-    return scores
+    shares: npt.NDArray[np.float64] = powers / np.where(total > 0, total, 1)
+    return shares
 
 
 def parents(edges: Int32, scores: Floats, n_labels: int) -> Int32:
@@ -143,18 +148,30 @@ def parents(edges: Int32, scores: Floats, n_labels: int) -> Int32:
 
 def prune_by_score(edges: Int32, scores: Floats, threshold: float) -> tuple[Int32, Floats]:
     """(edges, scores) without the edges whose score is below the threshold; the kept scores stay as they are."""
-    return _kept(edges, scores, (edges != PAD) & (scores >= threshold))
+    return kept_edges(edges, scores, edges_above(edges, scores, threshold))
 
 
 def prune_to_top(edges: Int32, scores: Floats, n_kept: int) -> tuple[Int32, Floats]:
     """(edges, scores) of the n_kept strongest edges of every cluster; equal scores: the smaller label."""
+    return kept_edges(edges, scores, strongest_edges(edges, scores, n_kept))
+
+
+def edges_above(edges: Int32, scores: Floats, threshold: float) -> npt.NDArray[np.bool_]:
+    """Which edges have at least this score."""
+    keep: npt.NDArray[np.bool_] = (edges != PAD) & (scores >= threshold)
+    return keep
+
+
+def strongest_edges(edges: Int32, scores: Floats, n_kept: int) -> npt.NDArray[np.bool_]:
+    """Which edges are among the n_kept strongest of their cluster; equal scores: the smaller label."""
     order = np.lexsort((edges, -np.where(edges == PAD, -np.inf, scores)), axis=1)[:, :n_kept]
-    keep = np.zeros(edges.shape, bool)
+    keep: npt.NDArray[np.bool_] = np.zeros(edges.shape, bool)
     np.put_along_axis(keep, order, True, axis=1)
-    return _kept(edges, scores, keep & (edges != PAD))
+    keep &= edges != PAD
+    return keep
 
 
-def _kept(edges: Int32, numbers: Floats, keep: npt.NDArray[np.bool_]) -> tuple[Int32, Floats]:
+def kept_edges(edges: Int32, numbers: Floats, keep: npt.NDArray[np.bool_]) -> tuple[Int32, Floats]:
     """The kept edges of each row moved to the left, in their order; the width shrinks to the fullest row."""
     counts = keep.sum(axis=1)
     width = max(1, int(counts.max(initial=0)))

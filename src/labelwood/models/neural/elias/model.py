@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.errors import ModelFileError
+from labelwood.errors import ModelFileError, ParamError
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
-from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, log_q
-from labelwood.models.neural.elias.index import Int32
+from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
+from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, hits_of, log_q
+from labelwood.models.neural.elias.index import Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.ranker import Ranker, affords_all_negatives, ranker_options, train_ranker
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
@@ -30,6 +32,7 @@ from labelwood.topk import TopK, empty
 
 MIN_HELD_OUT = 50  # fewer held-out rows choose nothing
 MAX_HELD_OUT = 4000
+_FIGURES = "figures."  # prefix of what was measured on held-out rows
 RANKER_SHORTLIST = 100  # labels of a training row that become negatives of the ranker
 
 
@@ -72,11 +75,14 @@ class ELIAS(Model):
         ]
         indexes = [stage.learned for stage in stages]
         self.ranker_ = None
+        self.held_out_: Arrays = {}
         scorings = [Scoring()] * p.n_models
         if p.ranker:
             self.ranker_ = _trained_ranker(rows[trained], y[trained], stages[0].partition, indexes, p, progress)
         if len(kept):
-            scorings = [_chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes]
+            chosen = [_chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes]
+            scorings = [pair[0] for pair in chosen]
+            self.held_out_ = chosen[0][1]
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 self.ranker_ = _trained_ranker(rows, y, stages[0].partition, indexes, p, progress)
         self.members_ = [
@@ -172,10 +178,33 @@ class ELIAS(Model):
             "weight of the calibration tree": self.members_[0].scoring.weight,
         }
 
+    def pruned(self, *, threshold: float | None = None, top: int | None = None, renormalize: bool = False) -> ELIAS:
+        """A copy whose clusters keep only edges with a score from `threshold` up, or their `top` strongest edges.
+
+        renormalize: the softmax of a cluster is taken over the edges that remain (as in the authors' code) instead of
+        keeping their scores (as in the paper). Labels that lose all edges are never found.
+        """
+        self._check_fitted()
+        if (threshold is None) == (top is None):
+            raise ParamError("pruned takes a threshold or a number of edges (top), one of them")
+        members = []
+        for member in self.members_:
+            index = member.index
+            keep = (
+                strongest_edges(index.edges, index.edge_scores, int(top))
+                if top is not None
+                else edges_above(index.edges, index.edge_scores, float(threshold or 0))
+            )
+            members.append(replace(member, index=index.pruned(keep, renormalize)))
+        found = copy.copy(self)
+        found.members_ = members
+        return found
+
     # storage
 
     def _arrays(self) -> Arrays:
         arrays: Arrays = {"partition": self.partition_}
+        arrays |= {_FIGURES + name: array for name, array in self.held_out_.items()}
         for number, member in enumerate(self.members_):
             arrays |= member.index.to_arrays(f"index{number}.")
             arrays |= member.scoring.to_arrays(f"scoring{number}.")
@@ -195,6 +224,7 @@ class ELIAS(Model):
         if partition.dtype != np.int32 or partition.shape != (self.n_labels_,):
             raise ModelFileError(f"elias: a partition of {partition.shape} for {self.n_labels_} labels")
         self.partition_ = partition
+        self.held_out_ = {name[len(_FIGURES) :]: array for name, array in arrays.items() if name.startswith(_FIGURES)}
         self.members_ = [
             Member(
                 LearnedIndex.from_arrays(arrays, f"index{number}.", self.n_features_, self.n_labels_),
@@ -236,12 +266,20 @@ def _chosen_scoring(
     y: sparse.csr_matrix,
     counts: npt.NDArray[np.int64],
     parameters: Any,
-) -> Scoring:
-    """The scoring of one index, chosen on held-out rows."""
+) -> tuple[Scoring, Arrays]:
+    """(scoring of one index, chosen on held-out rows; how well it then finds their labels, for figures)."""
     short = index.shortlist(index.vectors(rows, parameters.n_threads), n_threads=parameters.n_threads)
     logs = None if ranker is None else log_q(ranker.margins(rows, short.labels, parameters.n_threads))
     pairs = held_out(short.labels, short.log_p, logs, y)
-    return choose_scoring(pairs, counts, calibrate=parameters.calibration)
+    scoring = choose_scoring(pairs, counts, calibrate=parameters.calibration)
+    scores = scoring.scores(short.log_p, logs, counts[np.maximum(short.labels, 0)])
+    labels, _ = top_of(short.labels, scores, 100)
+    hits = hits_of(pairs, labels)
+    figures: Arrays = {
+        "recall": recall_curve(hits, pairs.n_true),
+        "deciles": decile_recall(labels, hits, pairs.n_true, label_deciles(counts)),
+    }
+    return scoring, figures
 
 
 def _mean_of(found: list[tuple[Int32, npt.NDArray[np.float64]]]) -> tuple[Int32, npt.NDArray[np.float64]]:

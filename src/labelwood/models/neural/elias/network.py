@@ -68,8 +68,13 @@ class IndexNetwork(nn.Module):
         """The scores of the edges, (n_clusters, width); 0 at padding."""
         if self.edge_values is None:
             return self._real.float()
-        shares = torch.softmax(self.edge_values.masked_fill(self._outside, -torch.inf), dim=1)
-        return torch.clamp(self.sizes.beta * shares, max=1.0) * self._real
+        return torch.clamp(self.sizes.beta * self.edge_shares(), max=1.0)
+
+    def edge_shares(self) -> Tensor:
+        """The softmax over the stored edges of each cluster; 1 for every stored edge of a partition; 0 at padding."""
+        if self.edge_values is None:
+            return self._real.float()
+        return torch.softmax(self.edge_values.masked_fill(self._outside, -torch.inf), dim=1) * self._real
 
     def cluster_scores(self, vectors: Tensor) -> Tensor:
         """min(1, alpha softmax) of the clusters, (n, n_clusters)."""

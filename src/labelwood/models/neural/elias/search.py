@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Arrays
-from labelwood.models.neural.elias.index import Floats, Int32
+from labelwood.models.neural.elias.index import Floats, Int32, kept_edges
 from labelwood.models.neural.forward import bag_forward, check_encoder, dense_product
 
 CHUNK = 1024  # rows that are answered together
@@ -41,7 +41,7 @@ class LearnedIndex:
     """The arrays of a trained index.
 
     encoder: BagEncoder.arrays(); cluster_weight (dim, n_clusters), cluster_bias; edges (n_clusters, width) with their
-    scores; label_weight (n_labels, dim), label_bias.
+    shares (softmax) and scores min(1, beta share); label_weight (n_labels, dim), label_bias.
     """
 
     encoder: Arrays
@@ -49,9 +49,11 @@ class LearnedIndex:
     cluster_bias: Floats
     edges: Int32
     edge_scores: Floats
+    edge_shares: Floats
     label_weight: Floats
     label_bias: Floats
     alpha: float
+    beta: float
     beam: int
     room: int
 
@@ -100,13 +102,26 @@ class LearnedIndex:
             rows = slice(first, min(first + CHUNK, x.shape[0]))
             yield rows, self.shortlist(self.vectors(x[rows], n_threads), n_threads=n_threads)
 
+    def pruned(self, keep: npt.NDArray[np.bool_], renormalize: bool) -> LearnedIndex:
+        """The index with the marked edges (n_clusters, width) alone.
+
+        renormalize: the softmax is taken over the survivors, which become stronger; otherwise their scores stay.
+        """
+        edges, shares = kept_edges(self.edges, self.edge_shares, keep)
+        _, scores = kept_edges(self.edges, self.edge_scores, keep)
+        if renormalize:
+            total = shares.sum(axis=1, keepdims=True)
+            shares = (shares / np.where(total > 0, total, 1)).astype(np.float32)
+            scores = np.minimum(1, self.beta * shares).astype(np.float32)
+        return replace(self, edges=edges, edge_shares=shares, edge_scores=scores)
+
     # storage
 
     def to_arrays(self, prefix: str) -> Arrays:
         """The arrays under the names they are saved by."""
         own = {name: getattr(self, name) for name in _SAVED}
         own |= {_ENCODER + name: array for name, array in self.encoder.items()}
-        own["scale"] = np.array([self.alpha, self.beam, self.room], np.float64)
+        own["scale"] = np.array([self.alpha, self.beta, self.beam, self.room], np.float64)
         return {prefix + name: array for name, array in own.items()}
 
     @classmethod
@@ -121,9 +136,10 @@ class LearnedIndex:
             "cluster_bias": (n_clusters,),
             "edges": (n_clusters, width),
             "edge_scores": (n_clusters, width),
+            "edge_shares": (n_clusters, width),
             "label_weight": (n_labels, dim),
             "label_bias": (n_labels,),
-            "scale": (3,),
+            "scale": (4,),
         }
         for name, shape in shapes.items():
             wanted = {"edges": np.int32, "scale": np.float64}.get(name, np.float32)
@@ -134,13 +150,15 @@ class LearnedIndex:
         edges = own["edges"]
         if edges.size == 0 or int(edges.min()) < -1 or int(edges.max()) >= n_labels:
             raise ModelFileError(f"elias: an edge leads outside 0..{n_labels - 1}")
-        alpha, beam, room = own["scale"].tolist()
-        if not (alpha > 0 and beam >= 1 and room >= 1):
+        alpha, beta, beam, room = own["scale"].tolist()
+        if not (alpha > 0 and beta > 0 and 1 <= beam <= n_clusters and 1 <= room <= n_labels):
             raise ModelFileError("elias: the scale of the index is damaged")
-        return cls(encoder, **{name: own[name] for name in _SAVED}, alpha=alpha, beam=int(beam), room=int(room))
+        return cls(
+            encoder, **{name: own[name] for name in _SAVED}, alpha=alpha, beta=beta, beam=int(beam), room=int(room)
+        )
 
 
-_SAVED = ("cluster_weight", "cluster_bias", "edges", "edge_scores", "label_weight", "label_bias")
+_SAVED = ("cluster_weight", "cluster_bias", "edges", "edge_scores", "edge_shares", "label_weight", "label_bias")
 
 
 def top_of(labels: Int32, scores: npt.NDArray[Any], k: int) -> tuple[Int32, Floats]:

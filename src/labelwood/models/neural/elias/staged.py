@@ -186,9 +186,11 @@ class Trainer:
             cluster_bias=array(network.clusters.bias),
             edges=network.edges,
             edge_scores=array(network.edge_scores()),
+            edge_shares=array(network.edge_shares()),
             label_weight=array(network.label_weight),
             label_bias=array(network.label_bias[:, 0]),
             alpha=self.sizes.alpha,
+            beta=1.0 if network.edge_values is None else self.sizes.beta,
             beam=min(self.sizes.beam, len(network.edges)),
             room=self.sizes.shortlist,
         )
