@@ -173,7 +173,7 @@ class NeuralXCNetwork(nn.Module):
             "input": _mean((rebuilt - x_targets.values) ** 2, x_targets.weights),
             "output": _mean((own - y_targets.values) ** 2, y_targets.weights),
             "labels": _mean(each, y_targets.weights),
-            "latent": ((found_code - true_code.detach()) ** 2).mean(),
+            "latent": _mean((found_code - true_code.detach()) ** 2, torch.ones(found_code.shape[1])),
         }
 
     def sparse_parameters(self) -> list[nn.Parameter]:
@@ -209,7 +209,8 @@ class NeuralXCNetwork(nn.Module):
 
 
 def _mean(each: Tensor, weights: Tensor) -> Tensor:
-    return (each @ weights).sum() / (each.shape[0] * weights.sum())
+    # Row by row first: a sum over everything at once is cut by threads, and would round as their number says.
+    return (each * weights).sum(dim=1).sum() / (each.shape[0] * weights.sum())
 
 
 def normed(norm: nn.BatchNorm1d, rows: Tensor) -> Tensor:
