@@ -15,7 +15,9 @@ NB_MODULE(_native, m) {
     lw::bind_kmeans(m);
     lw::bind_labelspace(m);
     lw::bind_linear(m);
+    lw::bind_neighbors(m);
     lw::bind_parse(m);
+    lw::bind_shortlist(m);
     lw::bind_tokens(m);
     lw::bind_twomeans(m);
 }

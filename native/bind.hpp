@@ -21,7 +21,9 @@ void bind_hsoftmax(nanobind::module_& m);
 void bind_kmeans(nanobind::module_& m);
 void bind_labelspace(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
+void bind_neighbors(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
+void bind_shortlist(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);
 

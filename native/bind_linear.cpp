@@ -10,6 +10,7 @@
 #include "levels.hpp"
 #include "node_training.hpp"
 #include "ranked_rows.hpp"
+#include "shortlist.hpp"
 #include "tree_search.hpp"
 
 namespace nb = nanobind;
@@ -274,6 +275,20 @@ void block_margins(const BlocksHolder& blocks, std::int64_t block, In<std::int32
     for (std::int64_t c = 0; c < n; ++c) margins(static_cast<std::size_t>(c)) = scores[c];
 }
 
+// The margins of some classifiers of every row.
+void margins_of(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, In2<std::int32_t> places,
+                Out2<float> margins, int n_threads) {
+    check_rows(indptr, indices, data, blocks.view.n_features);
+    if (places.shape(0) != indptr.size() - 1 || margins.shape(0) != places.shape(0) || margins.shape(1) != places.shape(1))
+        throw nb::value_error("places and margins must have one row per query");
+    const std::int64_t n_places = blocks.view.child_start[blocks.view.n_blocks];
+    for (std::size_t i = 0; i < places.shape(0) * places.shape(1); ++i)
+        if (places.data()[i] < -1 || places.data()[i] >= n_places) throw nb::value_error("no such classifier");
+    nb::gil_scoped_release release;
+    shortlist_margins(blocks.view, static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), indices.data(), data.data(),
+                      static_cast<std::int64_t>(places.shape(1)), places.data(), n_threads, margins.data());
+}
+
 std::vector<std::string> level_names() {
     const char* names[8];
     const int n = available_levels(names, 8);
@@ -304,7 +319,9 @@ void bind_linear(nb::module_& m) {
         .def("top_k", &top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("labels"), nb::arg("margins"),
              nb::arg("n_threads"), "Fill labels and margins with the best children of every row over all blocks.")
         .def("block_margins", &block_margins, nb::arg("block"), nb::arg("features"), nb::arg("values"), nb::arg("margins"),
-             "Fill margins with those of one row under all classifiers of a block.");
+             "Fill margins with those of one row under all classifiers of a block.")
+        .def("margins_of", &margins_of, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("places"), nb::arg("margins"),
+             nb::arg("n_threads"), "Fill margins with those of the classifiers `places` (n, m) of every row; 0 where a place is -1.");
     nb::class_<TreeHolder>(m, "SearchTree", "A label tree whose nodes own weight blocks.")
         .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>>(),
              nb::arg("blocks"), nb::arg("first_child"), nb::arg("n_children"), nb::arg("first_label"), nb::arg("n_labels_in"),

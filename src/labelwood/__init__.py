@@ -15,9 +15,11 @@ _HOMES = {
     "BudgetError": "errors",
     "DataError": "errors",
     "Dataset": "data.dataset",
+    "ELIAS": "models.neural.elias.model",
     "Explanation": "models.explanation",
     "HSoftmax": "models.hsoftmax",
     "HierarchicalXC": "models.hierarchicalxc",
+    "GLaS": "models.neural.glas",
     "LabelwoodError": "errors",
     "LinearTree": "models.linear_tree",
     "Model": "models.base",
@@ -51,7 +53,9 @@ if TYPE_CHECKING:
     from labelwood.models.hierarchicalxc import HierarchicalXC
     from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
+    from labelwood.models.neural.elias.model import ELIAS
     from labelwood.models.neural.neuralxc import NeuralXC
+    from labelwood.models.neural.glas import GLaS
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger

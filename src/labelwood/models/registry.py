@@ -16,8 +16,10 @@ _MODELS = {
     "one-vs-all": ("labelwood.models.one_vs_all", "OneVsAll"),
     "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
     "hsoftmax": ("labelwood.models.hsoftmax", "HSoftmax"),
+    "elias": ("labelwood.models.neural.elias.model", "ELIAS"),
     "neuralxc": ("labelwood.models.neural.neuralxc", "NeuralXC"),
     "hierarchicalxc": ("labelwood.models.hierarchicalxc", "HierarchicalXC"),
+    "glas": ("labelwood.models.neural.glas", "GLaS"),
 }
 
 

@@ -62,13 +62,14 @@ def check_encoder(arrays: Mapping[str, Any], n_inputs: int, owner: str) -> int:
     if kind.dtype != np.int32 or kind.shape != (2,) or not 0 <= kind[0] < len(ACTIVATIONS) or kind[1] not in (0, 1):
         raise ModelFileError(f"{owner}: unknown kind of encoder")
     expected: dict[str, tuple[int, ...]] = {"bias": (dim,)}
+    width = dim
     if "inner" in arrays:
         width = int(arrays["inner"].shape[-1])
         expected |= {"inner": (dim, width), "inner_bias": (width,)}
-        if "outer" in arrays:
-            expected |= {"outer": (width, dim), "outer_bias": (dim,)}
-        elif width != dim:
-            raise ModelFileError(f"{owner}: the inner layer gives {width} numbers, not {dim}")
+    if "outer" in arrays:
+        expected |= {"outer": (width, dim), "outer_bias": (dim,)}
+    elif width != dim:
+        raise ModelFileError(f"{owner}: the inner layer gives {width} numbers, not {dim}")
     for name, shape in expected.items():
         if arrays[name].dtype != np.float32 or arrays[name].shape != shape:
             raise ModelFileError(
@@ -82,15 +83,15 @@ def _block_forward(arrays: Mapping[str, Any], vectors: Floats, n_threads: int | 
     activation, residual = ACTIVATIONS[int(arrays["kind"][0])], bool(arrays["kind"][1])
     vectors += arrays["bias"]
     first = _activated(vectors, activation)
-    if "inner" not in arrays:
-        return first
-    inside = dense_product(first, arrays["inner"], n_threads)
-    inside += arrays["inner_bias"]
-    inside = _activated(inside, activation)
+    inside = first
+    if "inner" in arrays:
+        inside = dense_product(first, arrays["inner"], n_threads)
+        inside += arrays["inner_bias"]
+        inside = _activated(inside, activation)
     if "outer" in arrays:
         inside = dense_product(inside, arrays["outer"], n_threads)
         inside += arrays["outer_bias"]
-    if residual:
+    if residual and inside is not first:
         inside += first
     return inside
 

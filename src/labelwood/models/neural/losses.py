@@ -16,7 +16,7 @@ def margin_loss(positive: Tensor, negative: Tensor, valid: Tensor, margin: float
     in truth a label of the row.
     """
     violations = torch.relu(negative - positive[:, None] + margin) * valid
-    return violations.sum() / valid.sum().clamp(min=1)
+    return total(violations) / valid.sum().clamp(min=1)
 
 
 def mined_margin_loss(
@@ -30,8 +30,8 @@ def mined_margin_loss(
     found, place = negative.masked_fill(~valid, _NEVER).topk(hardest, dim=1)
     kept = valid.gather(1, place)
     violations = torch.relu(found - positive[:, None] + margin) * kept
-    total = violations.sum()
-    return total if reduction == "sum" else total / kept.sum().clamp(min=1)
+    summed = total(violations)
+    return summed if reduction == "sum" else summed / kept.sum().clamp(min=1)
 
 
 def softmax_loss(scores: Tensor, row: Tensor, label: Tensor) -> Tensor:
@@ -61,14 +61,19 @@ def binary_loss(scores: Tensor, row: Tensor, label: Tensor) -> Tensor:
 
     Equal to binary_cross_entropy_with_logits against the dense 0/1 matrix, which is never made.
     """
-    return (softplus(scores).sum() - scores[row, label].sum()) / max(1, scores.shape[0])
+    return (total(softplus(scores)) - scores[row, label].sum()) / max(1, scores.shape[0])
 
 
 def smooth_l1_loss(found: Tensor, wanted: Tensor, beta: float = 1.0) -> Tensor:
     """Huber's loss: quadratic up to `beta`, then linear; summed over the dimensions and averaged over the rows."""
     distance = (found - wanted).abs()
     each = torch.where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
-    return each.sum() / max(1, found.shape[0])
+    return total(each) / max(1, found.shape[0])
+
+
+def total(matrix: Tensor) -> Tensor:
+    """The sum of all elements, row by row: in one order for any number of threads, which a plain sum is not."""
+    return matrix.sum(dim=1).sum()
 
 
 def _log_sum_of_others(scores: Tensor, row: Tensor, label: Tensor) -> Tensor:

@@ -171,4 +171,4 @@ def made_optimizer(group: ParameterGroup) -> Optimizer:
 
 
 def _matrix(tensor: Tensor) -> Any:
-    return tensor.contiguous().view(tensor.shape[0], -1)
+    return tensor.contiguous().flatten(1) if tensor.ndim > 1 else tensor[:, None]

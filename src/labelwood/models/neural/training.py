@@ -120,6 +120,7 @@ class _Run:
         device: torch.device,
     ) -> None:
         self.network, self.groups, self.batch_loss, self.n_rows, self.plan = network, groups, batch_loss, n_rows, plan
+        self.device = device
         self.optimizers = [made_optimizer(group) for group in groups]
         self.base_lr = [group.lr for group in groups]
         bf16 = uses_bf16(plan.precision, device)
@@ -183,7 +184,7 @@ class _Run:
         for batch in range(self.next_batch, last):
             step = self.epoch * self.batches + batch
             rows = np.sort(order[batch * plan.batch_size : (batch + 1) * plan.batch_size])
-            torch.manual_seed(int(keyed_bits(plan.seed, 0x73746570, step)) >> 1)
+            self._seed(int(keyed_bits(plan.seed, 0x73746570, step)) >> 1)
             with self.cast():
                 loss = self.batch_loss(rows, step)
             value = float(loss.detach())
@@ -207,6 +208,12 @@ class _Run:
         start = round(plan.swa_start * plan.epochs) * self.updates
         if update >= start and (update - start) % plan.swa_every == plan.swa_every - 1:
             self._take_sample()
+
+    def _seed(self, seed: int) -> None:
+        # Not torch.manual_seed: without a GPU it remembers every call for the day one appears, with its stack.
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
 
     def _lr_factor(self, update: int) -> float:
         total = self.plan.epochs * self.updates
@@ -325,12 +332,14 @@ class _Run:
 @contextmanager
 def _steady(device: torch.device) -> Iterator[None]:
     """On a GPU, only algorithms that give the same result every time; on a CPU all that is used here are such."""
-    before = torch.are_deterministic_algorithms_enabled()
-    if device.type != "cpu":
-        torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        # Said explicitly: torch warns of the unchecked sparse gradients that it adds up itself.
-        with torch.sparse.check_sparse_tensor_invariants(False):  # type: ignore[no-untyped-call]
+    # Said explicitly: torch warns of the unchecked sparse gradients that it adds up itself.
+    with torch.sparse.check_sparse_tensor_invariants(False):  # type: ignore[no-untyped-call]
+        if device.type == "cpu":  # setting it imports torch's compiler, which takes seconds
             yield
-    finally:
-        torch.use_deterministic_algorithms(before)
+            return
+        before = torch.are_deterministic_algorithms_enabled()
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(before)

@@ -1,0 +1,200 @@
+"""The network of GLaS: rows and labels -> vectors of length 1, and the loss of a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from labelwood.labelspace.affinity import LabelAffinity
+from labelwood.models.neural import losses
+from labelwood.models.neural.forward import ACTIVATIONS
+from labelwood.models.neural.regularizers import glas_penalty, gravity_penalty, spreadout_penalty
+from labelwood.models.neural.sampling import RowBatch, Rows, label_batch, row_batch
+from labelwood.models.neural.sparse_layer import SparseLinear
+
+EPS = 1e-12
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class RowMap(nn.Module):
+    """Sparse rows -> vectors of length 1: one sparse layer (linear), or sparse layer, ReLU, linear layer.
+
+    Weight normalisation with one shared length: every output of a layer has a direction of its own and all have the
+    layer's length g. The gradient of a direction's length, which the output does not depend on, is left out: with it
+    the sparse layer's gradient would be dense.
+    """
+
+    def __init__(self, n_features: int, dim: int, nonlinear: bool, weight_norm: bool) -> None:
+        super().__init__()
+        self.weight_norm = weight_norm
+        self.first = SparseLinear(n_features, dim)
+        self.first_bias = nn.Parameter(torch.zeros(dim))
+        self.second = nn.Linear(dim, dim) if nonlinear else None
+        # At the start every output has the length that its random weights had.
+        self.first_length = nn.Parameter(torch.tensor((n_features / dim) ** 0.5)) if weight_norm else None
+        self.second_length = nn.Parameter(torch.tensor(1.0)) if weight_norm and nonlinear else None
+        if self.second is not None:
+            nn.init.normal_(self.second.weight, std=dim**-0.5)
+            nn.init.zeros_(self.second.bias)
+
+    def forward(self, batch: RowBatch) -> Tensor:
+        """The vectors (n, dim)."""
+        raw = self.first(batch)
+        scale = self._first_scale()
+        vectors: Tensor = (raw if scale is None else raw * scale) + self.first_bias
+        if self.second is not None:
+            vectors = torch.relu(vectors) @ self._second_direction().T
+            if self.second_length is not None:
+                vectors = vectors * _each(self.second_length, vectors.shape[1])
+            vectors = vectors + self.second.bias
+        return normalize(vectors, dim=1, eps=EPS)
+
+    def table_parameters(self) -> list[nn.Parameter]:
+        """The large table of feature vectors."""
+        return [self.first.weight]
+
+    def dense_parameters(self) -> list[nn.Parameter]:
+        """All parameters but the table."""
+        return [parameter for name, parameter in self.named_parameters() if name != "first.weight"]
+
+    def arrays(self) -> Arrays:
+        """The map before the last scaling to length 1, for forward.bag_forward; lengths are multiplied in."""
+        with torch.no_grad():
+            scale = self._first_scale()
+            table = self.first.weight if scale is None else self.first.weight * scale
+            found = {"table": table, "bias": self.first_bias}
+            if self.second is not None:
+                length = 1.0 if self.second_length is None else self.second_length
+                found |= {"outer": length * self._second_direction().T, "outer_bias": self.second.bias}
+            activation = "none" if self.second is None else "relu"
+            arrays = {
+                name: tensor.detach().cpu().numpy().astype(np.float32, order="C") for name, tensor in found.items()
+            }
+            return {**arrays, "kind": np.array([ACTIVATIONS.index(activation), 0], np.int32)}
+
+    def _first_scale(self) -> Tensor | None:
+        if self.first_length is None:
+            return None
+        # The table is (features, outputs): an output's direction is a column.
+        lengths = torch.linalg.vector_norm(self.first.weight.detach(), dim=0)
+        scale: Tensor = self.first_length / lengths.clamp(min=EPS)
+        return scale
+
+    def _second_direction(self) -> Tensor:
+        weight: Tensor = self.second.weight  # type: ignore[union-attr]
+        return normalize(weight, dim=1, eps=EPS) if self.weight_norm else weight
+
+
+class GlasNetwork(nn.Module):
+    """A row map, the label vectors, and the length that turns cosines into scores for the softmax."""
+
+    def __init__(self, n_features: int, n_labels: int, parameters: Any, sampled: bool) -> None:
+        super().__init__()
+        self.map = RowMap(n_features, parameters.dim, parameters.map == "nonlinear", parameters.weight_norm)
+        self.labels = nn.Embedding(n_labels, parameters.dim, sparse=sampled)
+        nn.init.normal_(self.labels.weight, std=parameters.dim**-0.5)
+        self.label_length = nn.Parameter(torch.tensor(float(parameters.scale)))
+
+
+class BatchLoss:
+    """The loss of a batch of rows: fitting loss plus weight times regulariser; called by the training loop."""
+
+    def __init__(
+        self,
+        network: GlasNetwork,
+        x: sparse.csr_matrix,
+        y: sparse.csr_matrix,
+        affinity: LabelAffinity | None,
+        parameters: Any,
+        sampled: bool,
+        device: Any,
+    ) -> None:
+        self.network, self.x, self.y, self.affinity, self.parameters = network, x, y, affinity, parameters
+        self.sampled, self.device = sampled, device
+        self.seen = np.flatnonzero(np.bincount(y.indices, minlength=y.shape[1]))
+
+    def __call__(self, rows: Rows, step: int) -> Tensor:
+        """The mean loss of the rows."""
+        parameters = self.parameters
+        batch = row_batch(self.x, rows, self.device).thinned(parameters.keep)
+        found = self.network.map(batch)
+        row, label = (torch.from_numpy(part).to(self.device) for part in label_batch(self.y, rows))
+        if len(row) == 0:
+            nothing: Tensor = found.sum() * 0
+            return nothing
+        own = torch.unique(label)  # the batch's labels, sorted
+        if self.sampled:
+            candidates, vectors, column = self._drawn(own, label)
+        else:
+            vectors = normalize(self.network.labels.weight, dim=1, eps=EPS)
+            candidates, column = None, label
+        fit = self._fit(found, vectors, row, column, candidates, own)
+        if parameters.regularizer == "none" or not parameters.weight:
+            return fit
+        place = own if candidates is None else torch.searchsorted(candidates, own)
+        total: Tensor = fit + parameters.weight * self._penalty(found, vectors[place], own)
+        return total
+
+    def _drawn(self, own: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(candidate labels, their vectors, the place of each pair's label): the batch's labels and random ones."""
+        drawn = torch.randint(len(self.seen), (self.parameters.negatives,))
+        random = torch.from_numpy(self.seen[drawn.numpy()]).to(self.device)
+        candidates = torch.unique(torch.cat([own, random]))
+        vectors = normalize(self.network.labels(candidates), dim=1, eps=EPS)
+        return candidates, vectors, torch.searchsorted(candidates, label)
+
+    def _fit(
+        self, found: Tensor, vectors: Tensor, row: Tensor, column: Tensor, candidates: Tensor | None, own: Tensor
+    ) -> Tensor:
+        parameters = self.parameters
+        if parameters.loss == "softmax":
+            length = _each(self.network.label_length, found.shape[1])
+            scores = (found * length) @ vectors.T
+            if candidates is None:
+                return losses.softmax_loss(scores, row, column)
+            positive = scores[row, column]
+            valid = torch.ones_like(scores, dtype=torch.bool)
+            valid[row, column] = False
+            return losses.sampled_softmax_loss(positive, row, scores, valid, self._log_expected(candidates, own))
+        cosines = found @ vectors.T
+        valid = torch.ones_like(cosines, dtype=torch.bool)
+        valid[row, column] = False
+        chosen = _one_per_row(row)
+        positive, others, valid = cosines[row[chosen], column[chosen]], cosines[row[chosen]], valid[row[chosen]]
+        if parameters.loss == "margin":
+            return losses.margin_loss(positive, others, valid, parameters.margin)
+        return losses.mined_margin_loss(positive, others, valid, parameters.margin, parameters.hardest)
+
+    def _log_expected(self, candidates: Tensor, own: Tensor) -> Tensor:
+        """The logarithm of how often a label is a candidate: the batch's own always, others when drawn."""
+        share = 1 - (1 - 1 / len(self.seen)) ** self.parameters.negatives
+        expected = torch.full((len(candidates),), float(np.log(share)), device=self.device)
+        expected[torch.searchsorted(candidates, own)] = 0.0
+        return expected
+
+    def _penalty(self, found: Tensor, vectors: Tensor, own: Tensor) -> Tensor:
+        if self.parameters.regularizer == "gravity":
+            return gravity_penalty(found, vectors)
+        if self.parameters.regularizer == "spreadout" or self.affinity is None:
+            return spreadout_penalty(vectors)
+        block = torch.from_numpy(self.affinity.block(own.cpu().numpy())).to(self.device)
+        return glas_penalty(vectors, block)
+
+
+def _each(length: Tensor, dim: int) -> Tensor:
+    """The length once for every dimension: its gradient is then summed in one order for any number of threads."""
+    return length.expand(dim)
+
+
+def _one_per_row(row: Tensor) -> Tensor:
+    """For each row with labels, the number of one of its pairs, drawn uniformly; `row` is sorted."""
+    counts = torch.bincount(row)
+    counts = counts[counts > 0]
+    first = counts.cumsum(0) - counts
+    drawn = (torch.rand(len(counts)).to(row.device) * counts).long()
+    return first + torch.minimum(drawn, counts - 1)

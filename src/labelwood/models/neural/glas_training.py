@@ -1,0 +1,125 @@
+"""Trains the network of GLaS and takes out what answering needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch.nn.functional import normalize
+
+from labelwood.data.keyed_random import keyed_bits
+from labelwood.labelspace.affinity import LabelAffinity
+from labelwood.models.neural.forward import bag_forward, unit_rows
+from labelwood.models.neural.glas_network import Arrays, BatchLoss, GlasNetwork
+from labelwood.models.neural.runtime import chosen_device, torch_threads
+from labelwood.models.neural.sampling import Rows, validation_split
+from labelwood.models.neural.training import History, ParameterGroup, TrainingPlan, train
+from labelwood.progress import Progress
+
+_FEWEST_VALIDATION = 50  # fewer rows say nothing
+_MOST_VALIDATION = 2000
+_FEWEST_STEPS = 24  # of an epoch: small data gets smaller batches ...
+_SMALLEST_BATCH = 8  # ... down to this
+
+
+@dataclass(frozen=True)
+class FittedGlas:
+    """The trained map (for forward.bag_forward), the vectors of all labels, and what the epochs reached."""
+
+    map_arrays: Arrays
+    label_vectors: np.ndarray[Any, np.dtype[np.float32]]
+    history: dict[str, Any]
+
+
+def trained_glas(
+    x: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    parameters: Any,
+    identity: str,
+    progress: Progress,
+    on_epoch: Any = None,
+) -> FittedGlas:
+    """The network trained on rows of length 1 and their labels; on_epoch(epoch, network) is called after each epoch."""
+    training, validation = _split(y, parameters)
+    device = chosen_device(parameters.device)
+    with torch_threads(parameters.n_threads), torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(keyed_bits(parameters.seed, 0x696E6974)) >> 1)
+        sampled = parameters.loss != "softmax" or y.shape[1] > parameters.full_softmax
+        network = GlasNetwork(x.shape[1], y.shape[1], parameters, sampled).to(device)
+    affinity = LabelAffinity(y[training], parameters.adjacency) if parameters.regularizer == "glas" else None
+    batch_loss = BatchLoss(network, x[training], y[training], affinity, parameters, sampled, device)
+    plan = TrainingPlan(
+        epochs=parameters.epochs,
+        batch_size=_batch_size(len(training), parameters.batch_size),
+        seed=parameters.seed,
+        patience=parameters.patience,
+        checkpoint=parameters.checkpoint,
+        precision=parameters.precision,
+        device=parameters.device,
+        n_threads=parameters.n_threads,
+        identity=identity,
+    )
+    held_out = _Validation(network, x[validation], y[validation], batch_loss.seen) if len(validation) else None
+
+    def after(epoch: int, history: History) -> None:
+        if on_epoch is not None:
+            on_epoch(epoch, network)
+
+    history = train(
+        network,
+        _groups(network, parameters),
+        batch_loss,
+        len(training),
+        plan,
+        validate=held_out,
+        on_epoch=after,
+        progress=progress,
+    )
+    facts = {"losses": history.losses, "validations": history.validations, "best_epoch": history.best_epoch}
+    return FittedGlas(network.map.arrays(), label_vectors(network), facts)
+
+
+def label_vectors(network: GlasNetwork) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The vectors of all labels, of length 1."""
+    return np.asarray(normalize(network.labels.weight.detach(), dim=1).cpu().numpy(), dtype=np.float32)
+
+
+def _groups(network: GlasNetwork, parameters: Any) -> list[ParameterGroup]:
+    dense = network.map.dense_parameters()
+    if parameters.loss == "softmax":
+        dense.append(network.label_length)
+    return [
+        ParameterGroup(network.map.table_parameters(), parameters.lr, "sparse_adam"),
+        ParameterGroup(dense, parameters.lr, "adam"),
+        ParameterGroup(list(network.labels.parameters()), parameters.label_lr, "sparse_adam"),
+    ]
+
+
+class _Validation:
+    """P@1, in per cent, of the rows that were kept back."""
+
+    def __init__(self, network: GlasNetwork, x: sparse.csr_matrix, y: sparse.csr_matrix, seen: Rows) -> None:
+        self.network, self.x, self.y, self.seen = network, x, y, seen
+
+    def __call__(self) -> float:
+        found = unit_rows(bag_forward(self.network.map.arrays(), self.x, torch.get_num_threads()))
+        best = self.seen[np.argmax(found @ label_vectors(self.network)[self.seen].T, axis=1)]
+        return 100.0 * float(np.asarray(self.y[np.arange(len(best)), best]).mean())
+
+
+def _split(y: sparse.csr_matrix, parameters: Any) -> tuple[Rows, Rows]:
+    """(training rows, validation rows) among the rows that have labels."""
+    labelled = np.flatnonzero(np.diff(y.indptr))
+    if len(labelled) == 0:
+        return np.arange(y.shape[0]), labelled
+    training, validation = validation_split(len(labelled), parameters.validation, parameters.seed, _MOST_VALIDATION)
+    if len(validation) < _FEWEST_VALIDATION:
+        return labelled, labelled[:0]
+    return labelled[training], labelled[validation]
+
+
+def _batch_size(n_rows: int, most: int) -> int:
+    return min(most, max(_SMALLEST_BATCH, -(-n_rows // _FEWEST_STEPS)))

@@ -1,0 +1,1 @@
+"""Vectors -> the nearest vectors: exact search, and faiss where exact search is too slow."""

@@ -1,0 +1,223 @@
+"""GLaS as a whole: what it promises beyond the contract of every model."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import labelwood as lw
+from labelwood.errors import ModelFileError, ParamError
+from labelwood.matrices import normalized_rows
+from labelwood.progress import Callback
+
+torch = pytest.importorskip("torch")
+
+from labelwood.models.neural import glas_network, losses  # noqa: E402
+from labelwood.models.neural.glas import GLaSParams  # noqa: E402
+from labelwood.models.neural.glas_network import BatchLoss, GlasNetwork, RowMap  # noqa: E402
+from labelwood.models.neural.sampling import row_batch  # noqa: E402
+
+QUICK = {"dim": 16, "epochs": 3, "n_threads": 1, "lr": 0.02, "label_lr": 0.02}
+
+
+def problem(n_rows=200, n_features=40, n_labels=15, seed=0):
+    random = np.random.default_rng(seed)
+    y = random.random((n_rows, n_labels)) < 0.12
+    y[:, 3] = False
+    own = random.random((n_labels, n_features)) < 0.1
+    x = (y.astype(float) @ own) * random.uniform(0.5, 1.5, (n_rows, n_features)) + (
+        random.random((n_rows, n_features)) < 0.05
+    )
+    return sparse.csr_matrix(x, dtype=np.float32), sparse.csr_matrix(y, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return lw.GLaS(**QUICK).fit(*problem())
+
+
+def arrays_equal(one, other):
+    ours, theirs = one._arrays(), other._arrays()
+    assert set(ours) == set(theirs)
+    for name, array in ours.items():
+        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "margin"},
+        {"loss": "snm", "hardest": 3},
+        {"full_softmax": 0, "negatives": 5},
+        {"regularizer": "spreadout"},
+        {"regularizer": "gravity"},
+        {"regularizer": "none", "map": "linear", "weight_norm": False, "keep": 1.0},
+        {"adjacency": "pmi"},
+    ],
+    ids=str,
+)
+def test_every_setting_learns(settings):
+    x, y = problem()
+    top = lw.GLaS(**{**QUICK, "epochs": 12, **settings}).fit(x, y).predict(x, k=1)
+    rows = np.flatnonzero(np.diff(y.indptr))
+    hits = np.asarray(y[rows, top.labels[rows, 0]]).mean()
+    assert hits > 2 * np.asarray(y.sum(axis=0)).max() / len(rows)
+
+
+def test_vectors_have_length_1_and_scores_are_their_cosines(fitted):
+    x, y = problem()
+    rows, labels = fitted.vectors(x), fitted.label_vectors()
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1)[np.diff(x.indptr) > 0], 1, rtol=1e-5)
+    seen = np.asarray(y.sum(axis=0)).ravel() > 0
+    np.testing.assert_allclose(np.linalg.norm(labels, axis=1), seen, rtol=1e-5)
+    top = fitted.predict(x, k=15)
+    cosines = rows @ labels.T
+    np.testing.assert_allclose(top.scores[:, :14], np.take_along_axis(cosines, top.labels[:, :14], 1), atol=1e-5)
+    assert set(top.labels[:, 14]) == {3}  # never seen: last, with the least score there is
+    assert set(top.scores[:, 14]) == {-1.0}
+
+
+def test_turning_rows_and_labels_together_changes_no_answer(fitted):
+    x, _ = problem()
+    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((16, 16)))[0].astype(np.float32)
+    cosines = fitted.vectors(x) @ fitted.label_vectors().T
+    turned = (fitted.vectors(x) @ turn) @ (fitted.label_vectors() @ turn).T
+    np.testing.assert_allclose(turned, cosines, atol=1e-5)
+    clear = np.sort(cosines, axis=1)[:, -1] - np.sort(cosines, axis=1)[:, -2] > 1e-4
+    assert clear.sum() > 100
+    np.testing.assert_array_equal(turned.argmax(axis=1)[clear], fitted.predict(x, k=1).labels[clear, 0])
+
+
+@pytest.mark.parametrize("loss", ["margin", "snm", "softmax"])
+def test_no_true_label_is_ever_a_negative(monkeypatch, loss):
+    x, y = problem()
+    settings = GLaSParams(dim=15, loss=loss, negatives=8, regularizer="none", scale=1.0)
+    network = GlasNetwork(40, 15, settings, sampled=True)
+    with torch.no_grad():  # label l has score l + 1 up to a factor: its number can be read from the score
+        network.labels.weight.copy_(torch.eye(15))
+    direction = torch.arange(1.0, 16.0)
+    network.map.forward = lambda batch: (direction / direction.norm()).expand(len(batch), -1).clone().requires_grad_()
+    rows = np.arange(0, 200, 3)
+    labelled = rows[np.diff(y.indptr)[rows] > 0]
+    seen = []
+
+    def spy(name):
+        real = getattr(losses, name)
+
+        def record(*arguments):
+            seen.append(arguments)
+            return real(*arguments)
+
+        monkeypatch.setattr(glas_network.losses, name, record)
+
+    for name in ("margin_loss", "mined_margin_loss", "sampled_softmax_loss"):
+        spy(name)
+    BatchLoss(network, normalized_rows(x), y, None, settings, True, "cpu")(rows, 0)
+    (arguments,) = seen
+    negative, valid = (arguments[2], arguments[3]) if loss == "softmax" else (arguments[1], arguments[2])
+    which = rows if loss == "softmax" else labelled
+    label = (negative.detach() * direction.norm()).round().long().numpy() - 1
+    true = y.toarray()[which[:, None], label] > 0
+    np.testing.assert_array_equal(valid.numpy(), ~true)
+    assert true.any()
+
+
+def test_all_outputs_of_a_layer_have_one_length():
+    torch.manual_seed(2)
+    layer = RowMap(40, 12, nonlinear=True, weight_norm=True)
+    with torch.no_grad():
+        layer.first.weight.mul_(torch.rand(12))
+        layer.second.weight.mul_(torch.rand(12, 1))
+        layer.first_length.fill_(3.0)
+        layer.second_length.fill_(0.5)
+    arrays = layer.arrays()
+    np.testing.assert_allclose(np.linalg.norm(arrays["table"], axis=0), 3.0, rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(arrays["outer"], axis=0), 0.5, rtol=1e-5)
+    x, _ = problem()
+    from labelwood.models.neural.forward import bag_forward, unit_rows
+
+    with torch.no_grad():
+        wanted = layer(row_batch(x, np.arange(50))).numpy()
+    np.testing.assert_allclose(unit_rows(bag_forward(arrays, x[:50])), wanted, atol=1e-5)
+
+
+def test_damaged_models_are_refused(fitted):
+    arrays, facts = fitted._arrays(), fitted._facts()
+    for name, bad in (
+        ("seen", fitted.seen_[:-1]),
+        ("seen", fitted.seen_.astype(np.int64)),
+        ("map.table", fitted.map_["table"][:-1]),
+        ("map.outer_bias", fitted.map_["outer_bias"][:-1]),
+        ("index.vectors", arrays["index.vectors"][:-1]),
+    ):
+        copy = lw.GLaS()
+        copy._set_shape(fitted.n_features_, fitted.n_labels_, fitted.parameters_)
+        copy.label_counts_ = fitted.label_counts_
+        with pytest.raises(ModelFileError):
+            copy._restore({**arrays, name: bad}, facts)
+
+
+def test_loading_and_answering_need_no_torch(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    code = (
+        "import sys, numpy, labelwood; m = labelwood.load(sys.argv[1]); "
+        "m.predict(numpy.ones((2, 40)), k=3); m.explain(numpy.ones((1, 40)), 0); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "model")], check=True, timeout=120)
+
+
+def test_a_checkpoint_of_other_parameters_or_data_is_refused(tmp_path):
+    x, y = problem()
+    settings = {**QUICK, "epochs": 1, "checkpoint": str(tmp_path / "run")}
+    first = lw.GLaS(**settings).fit(x, y)
+    arrays_equal(lw.GLaS(**settings).fit(x, y), first)
+    for change, rows in (({"weight": 3.0}, 200), ({}, 199)):
+        with pytest.raises(ParamError, match="other parameters or data"):
+            lw.GLaS(**{**settings, **change}).fit(x[:rows], y[:rows])
+
+
+CHILD = """
+import sys, time, numpy, labelwood
+from labelwood.progress import Callback
+from scipy import sparse
+x, y = (sparse.load_npz(sys.argv[i]) for i in (1, 2))
+def hang(what, done, total):
+    if what.startswith("training, epoch 3") and 0 < done < total:
+        open(sys.argv[4], "w").close()
+        time.sleep(600)
+labelwood.GLaS(dim=16, epochs=4, n_threads=1, batch_size=4, checkpoint=sys.argv[3]).fit(x, y, progress=Callback(hang))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kill -9 is a POSIX signal")
+def test_a_run_that_was_killed_in_an_epoch_ends_as_if_it_had_not(tmp_path):
+    x, y = problem()
+    for name, matrix in (("x", x), ("y", y)):
+        sparse.save_npz(tmp_path / f"{name}.npz", matrix)
+    places = [str(tmp_path / name) for name in ("x.npz", "y.npz", "run", "reached")]
+    child = subprocess.Popen([sys.executable, "-c", CHILD, *places])
+    try:
+        deadline = time.monotonic() + 300
+        while not (tmp_path / "reached").exists():
+            assert child.poll() is None, "the child ended by itself"
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    finally:
+        child.kill()
+    settings = {"dim": 16, "epochs": 4, "n_threads": 1, "batch_size": 4}
+    seen = []
+    resumed = lw.GLaS(**settings, checkpoint=str(tmp_path / "run")).fit(
+        x, y, progress=Callback(lambda what, done, total: seen.append(what))
+    )
+    assert seen[0].startswith("training, epoch 3")
+    whole = lw.GLaS(**settings).fit(x, y)
+    arrays_equal(resumed, whole)
+    assert resumed._facts() == whole._facts()

@@ -1,0 +1,236 @@
+"""The ELIAS index against its plain twin: edges, shortlists, coverage, pruning."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelwood import _native
+from labelwood.models.neural.elias import index
+from labelwood.models.neural.elias.search import LearnedIndex, top_of
+
+_spec = importlib.util.spec_from_file_location("elias_twin", Path(__file__).with_name("elias_twin.py"))
+twin = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(twin)
+
+
+def random_graph(random, n_clusters=6, width=5, n_labels=15):
+    """A graph with rows of different length; some labels in several clusters."""
+    edges = np.full((n_clusters, width), -1, np.int32)
+    for c in range(n_clusters):
+        n = random.integers(1, width + 1)
+        edges[c, :n] = random.choice(n_labels, n, replace=False)
+    return edges, random.normal(size=edges.shape).astype(np.float32)
+
+
+def learned(random, edges, scores, *, dim=7, n_labels=15, beam=3, room=15, alpha=2.0):
+    """An index over random weights; 4 input features."""
+    encoder = {
+        "table": random.normal(size=(4, dim)).astype(np.float32),
+        "bias": np.zeros(dim, np.float32),
+        "kind": np.array([0, 0], np.int32),
+    }
+    return LearnedIndex(
+        encoder,
+        random.normal(size=(dim, len(edges))).astype(np.float32),
+        random.normal(size=len(edges)).astype(np.float32),
+        edges,
+        scores,
+        random.normal(size=(n_labels, dim)).astype(np.float32),
+        random.normal(size=n_labels).astype(np.float32),
+        alpha,
+        beam,
+        room,
+    )
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(4)
+
+
+def test_edges_are_a_clamped_softmax_over_stored_entries(random):
+    edges, values = random_graph(random)
+    for beta in (0.5, 2.0, 40.0):
+        found = index.edge_scores(edges, values, beta)
+        np.testing.assert_allclose(found, twin.edge_scores(edges, values, beta), rtol=1e-6)
+        assert found.min() >= 0
+        assert found.max() <= 1
+        assert np.all(found.sum(axis=1) <= beta * (1 + 1e-6))
+        assert np.all(found[edges < 0] == 0)
+    # before any clamp the shares sum to one
+    np.testing.assert_allclose(index.edge_scores(edges, values, 1.0).sum(axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("beam", "room"), [(1, 15), (3, 15), (3, 4), (6, 15)])
+def test_search_equals_the_twin(random, beam, room):
+    edges, values = random_graph(random)
+    found = learned(random, edges, index.edge_scores(edges, values, 2.0), beam=beam, room=room)
+    rows = sparse.csr_matrix(random.normal(size=(20, 4)).astype(np.float32))
+    vectors = found.vectors(rows)
+    short = found.shortlist(vectors)
+    for row in range(20):
+        scores = twin.cluster_scores(vectors[row], found.cluster_weight, found.cluster_bias, found.alpha)
+        paths = twin.shortlist(scores, edges, found.edge_scores, beam, room)
+        expected = twin.probabilities(vectors[row], paths, found.label_weight, found.label_bias)
+        real = short.labels[row] >= 0
+        assert short.labels[row][real].tolist() == sorted(expected)
+        got = np.exp(short.log_p[row][real])
+        np.testing.assert_allclose(got, [expected[label] for label in sorted(expected)], rtol=2e-4)
+
+
+def test_everything_open_equals_the_dense_formula(random):
+    """kappa = L, b = C, K = L: every label's probability is max over all clusters."""
+    edges = np.tile(np.arange(15, dtype=np.int32), (6, 1))
+    found = learned(
+        random, edges, index.edge_scores(edges, random.normal(size=edges.shape).astype(np.float32), 4.0), beam=6
+    )
+    vectors = found.vectors(sparse.csr_matrix(random.normal(size=(9, 4)).astype(np.float32)))
+    short = found.shortlist(vectors)
+    clusters = found.cluster_scores(vectors)
+    dense = (clusters[:, :, None] * found.edge_scores[None]).max(axis=1)
+    dense /= 1 + np.exp(-(vectors @ found.label_weight.T + found.label_bias))
+    np.testing.assert_array_equal(short.labels, np.tile(np.arange(15), (9, 1)))
+    np.testing.assert_allclose(np.exp(short.log_p), dense, rtol=1e-4)
+
+
+def test_a_partition_gives_the_union_of_the_beams_clusters(random):
+    partition = np.array([0, 1, 2, 0, 1, 2, 3, 3], np.int32)
+    edges = index.partition_edges(partition)
+    found = learned(random, edges, (edges >= 0).astype(np.float32), n_labels=8, beam=2, room=8)
+    vectors = found.vectors(sparse.csr_matrix(random.normal(size=(10, 4)).astype(np.float32)))
+    short = found.shortlist(vectors)
+    best, scores = found.best_clusters(vectors, 2)
+    for row in range(10):
+        real = short.labels[row] >= 0
+        labels = short.labels[row][real]
+        assert labels.tolist() == np.flatnonzero(np.isin(partition, best[row])).tolist()
+        own = dict(zip(best[row].tolist(), scores[row].tolist(), strict=True))
+        expected = [own[partition[label]] for label in labels]
+        np.testing.assert_allclose(np.exp(short.log_path[row][real]), expected, rtol=1e-5)
+
+
+def _native_shortlist(edges, edge_score, scores, beam, room, n_labels, clusters=None, labels=None):
+    shape = (len(scores), room)
+    out = np.empty(shape, np.int32), np.empty(shape, np.int64), np.empty(shape, np.float32)
+    _native.shortlist(edges, edge_score, n_labels, scores, beam, clusters, labels, *out, 1)
+    return out
+
+
+def test_the_best_path_wins_whatever_the_order(random):
+    edges = np.array([[0, 1], [1, 0], [1, -1]], np.int32)
+    edge_score = np.array([[0.5, 0.2], [0.9, 0.5], [0.3, 0]], np.float32)
+    scores = np.array([[0.5, 0.4, 0.6]], np.float32)
+    labels, paths, found = _native_shortlist(edges, edge_score, scores, 3, 2, 2)
+    assert labels.tolist() == [[0, 1]]
+    np.testing.assert_allclose(found, [[0.25, 0.36]])
+    assert paths.tolist() == [[0, 2]]
+    turned = _native_shortlist(edges[::-1].copy(), edge_score[::-1].copy(), scores[:, ::-1].copy(), 3, 2, 2)
+    assert turned[0].tolist() == [[0, 1]]
+    np.testing.assert_allclose(turned[2], found)
+
+
+def test_forced_clusters_and_labels_are_kept(random):
+    edges, values = random_graph(random, 8, 6, 30)
+    edge_score = index.edge_scores(edges, values, 2.0)
+    scores = random.uniform(size=(12, 8)).astype(np.float32)
+    wanted = [random.choice(8, 2, replace=False) for _ in range(12)]
+    forced = index.forced_ids(np.repeat(np.arange(12), 2), np.concatenate(wanted), 12)
+    keep = [edges[clusters[0], 0] for clusters in wanted]
+    kept = index.forced_ids(np.arange(12), keep, 12)
+    labels, _, found = _native_shortlist(edges, edge_score, scores, 2, 4, 30, forced, kept)
+    for row in range(12):
+        expected = twin.shortlist(scores[row], edges, edge_score, 2, 4, wanted[row].tolist(), [keep[row]])
+        real = labels[row] >= 0
+        assert labels[row][real].tolist() == sorted(expected)
+        assert keep[row] in labels[row]
+        np.testing.assert_allclose(found[row][real], [expected[label] for label in sorted(expected)], rtol=1e-5)
+
+
+def test_native_shortlists_refuse_what_does_not_fit(random):
+    edges, values = random_graph(random)
+    scores = np.ones((2, 6), np.float32)
+    with pytest.raises(ValueError, match="leads outside"):
+        _native_shortlist(edges, values, scores, 2, 4, int(edges.max()))
+    with pytest.raises(ValueError, match="forced"):
+        _native_shortlist(edges, values, scores, 2, 4, 15, index.forced_ids([0, 1], [0, 6], 2))
+    with pytest.raises(ValueError, match="do not fit"):
+        _native_shortlist(edges, values, scores[:, :5].copy(), 2, 4, 15)
+
+
+def test_matching_equals_counting(random):
+    y = (random.uniform(size=(30, 9)) < 0.2).astype(float)
+    clusters = np.stack([random.choice(5, 3, replace=False) for _ in range(30)]).astype(np.int32)
+    scores = random.uniform(size=(30, 3)).astype(np.float32)
+    found = index.matching_matrix(clusters, scores, sparse.csr_matrix(y), 5)
+    np.testing.assert_allclose(found.toarray(), twin.matching(clusters, scores, y, 5), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kappa", [3, 4, 8])
+def test_every_label_finds_a_place(random, kappa):
+    """Also labels that match nowhere, and when the graph is exactly full."""
+    dense = random.uniform(size=(4, 12)) * (random.uniform(size=(4, 12)) < 0.5)
+    dense[:, [2, 7]] = 0
+    partition = np.arange(12, dtype=np.int32) % 4
+    edges, n_inserted = index.initial_edges(sparse.csr_matrix(dense), partition, kappa)
+    real = edges[edges >= 0]
+    assert set(real.tolist()) == set(range(12))
+    assert n_inserted >= 2
+    for row in edges:
+        own = row[row >= 0]
+        assert len(set(own.tolist())) == len(own)
+        assert np.all((row >= 0)[:-1] >= (row >= 0)[1:])
+
+
+def test_clusters_keep_their_best_labels(random):
+    dense = random.permutation(40).reshape(4, 10).astype(float) + 1
+    edges, _ = index.initial_edges(sparse.csr_matrix(dense), np.zeros(10, np.int32), 9)
+    for c in range(4):
+        assert set(np.argsort(-dense[c])[:8].tolist()) <= set(edges[c].tolist())
+
+
+def test_parents_are_the_strongest_clusters(random):
+    edges, values = random_graph(random)
+    scores = index.edge_scores(edges, values, 2.0)
+    found = index.parents(edges, scores, 15)
+    for label in range(15):
+        places = [(scores[c, j], -c) for c, row in enumerate(edges) for j, other in enumerate(row) if other == label]
+        assert found[label] == (-max(places)[1] if places else -1)
+
+
+def test_pruning_of_nothing_changes_nothing(random):
+    edges, values = random_graph(random)
+    scores = index.edge_scores(edges, values, 2.0)
+    for kept in (index.prune_by_score(edges, scores, 0.0), index.prune_to_top(edges, scores, edges.shape[1])):
+        np.testing.assert_array_equal(kept[0], edges)
+        np.testing.assert_array_equal(kept[1], scores)
+
+
+def test_pruning_keeps_the_strong_edges(random):
+    edges, values = random_graph(random)
+    scores = index.edge_scores(edges, values, 2.0)
+    strong, kept = index.prune_by_score(edges, scores, 0.4)
+    assert kept[strong >= 0].min() >= 0.4
+    assert (strong >= 0).sum() == ((edges >= 0) & (scores >= 0.4)).sum()
+    top, _ = index.prune_to_top(edges, scores, 2)
+    for c in range(6):
+        order = sorted((-scores[c, j], label) for j, label in enumerate(edges[c]) if label >= 0)
+        assert set(top[c][top[c] >= 0].tolist()) == {int(label) for _, label in order[:2]}
+
+
+def test_a_partition_is_balanced(random):
+    vectors = sparse.csr_matrix(random.normal(size=(37, 6)).astype(np.float32))
+    found = index.label_partition(vectors, 4, seed=1)
+    sizes = np.bincount(found)
+    assert len(sizes) == 4
+    assert sizes.max() - sizes.min() <= 1
+    assert index.label_partition(vectors, 1, seed=1).tolist() == [0] * 37
+
+
+def test_top_is_sorted_with_ties_to_the_smaller_label():
+    labels = np.array([[2, 5, 9, -1]], np.int32)
+    found, scores = top_of(labels, np.array([[0.5, 0.7, 0.7, 9.0]]), 4)
+    assert found.tolist() == [[5, 9, 2, -1]]
+    assert np.isneginf(scores[0, -1])

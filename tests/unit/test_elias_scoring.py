@@ -1,0 +1,167 @@
+"""ELIAS's sizes, calibration and ranker nodes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelwood.errors import ModelFileError
+from labelwood.models.neural.elias import index
+from labelwood.models.neural.elias.calibration import (
+    RegressionTree,
+    Scoring,
+    choose_scoring,
+    constant_tree,
+    fit_tree,
+    held_out,
+    log_q,
+)
+from labelwood.models.neural.elias.ranker import ranker_nodes, ranker_options, train_ranker
+from labelwood.models.neural.elias.search import top_of
+from labelwood.models.neural.elias.settings import ELIASParams
+from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.progress import SILENT
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(2)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 12, 159, 736, 4271, 14750, 74305, 670_000])
+def test_hardly_any_score_is_clamped_at_the_start(n_labels):
+    sizes = index_sizes(n_labels, ELIASParams())
+    assert 1 <= sizes.beam <= sizes.n_clusters <= n_labels
+    assert sizes.kappa * sizes.n_clusters >= n_labels
+    assert 1 <= sizes.shortlist <= n_labels
+    assert sizes.beta / sizes.kappa < 0.63
+    if sizes.n_clusters < 8:
+        return  # alpha is 1 or less than a share can reach: nothing to clamp
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(200, sizes.n_clusters))
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert (sizes.alpha * shares >= 1).mean() < 0.01
+    few = np.tile(np.arange(min(sizes.kappa, n_labels), dtype=np.int32), (min(20, sizes.n_clusters), 1))
+    edges = index.edge_scores(few, index.initial_values(few, 3), sizes.beta)
+    assert (edges >= 1).mean() < 0.01
+
+
+def test_given_sizes_win():
+    sizes = index_sizes(1000, ELIASParams(n_clusters=8, beam=3, kappa=200, shortlist=50, alpha=2.0, beta=9.0))
+    assert (sizes.n_clusters, sizes.beam, sizes.kappa, sizes.shortlist) == (8, 3, 200, 50)
+    assert (sizes.alpha, sizes.beta) == (2.0, 9.0)
+
+
+def test_the_tree_finds_steps(random):
+    features = random.uniform(size=(4000, 3))
+    target = (features[:, 1] > 0.5).astype(float) * 2 + (features[:, 2] > 0.25)
+    tree = fit_tree(features, target)
+    error = np.abs(tree.predict(features) - target).mean()
+    assert error < 0.1
+    assert np.bincount(tree.feature + 1)[1] <= 2  # the feature that says nothing is hardly asked
+
+
+def test_the_tree_is_as_good_as_scikit_learns(random):
+    from sklearn.tree import DecisionTreeRegressor
+
+    features = random.normal(size=(3000, 4))
+    target = (random.uniform(size=3000) < 1 / (1 + np.exp(-2 * features[:, 0] - features[:, 1] ** 2))).astype(float)
+    ours = fit_tree(features, target).predict(features)
+    theirs = DecisionTreeRegressor(max_depth=5, min_samples_leaf=50, random_state=0).fit(features, target)
+    best = ((theirs.predict(features) - target) ** 2).mean()
+    assert ((ours - target) ** 2).mean() < 1.02 * best
+
+
+def test_leaves_are_not_too_small(random):
+    features = random.uniform(size=(500, 2))
+    tree = fit_tree(features, random.uniform(size=500), min_leaf=60)
+    _, counts = np.unique(tree.predict(features), return_counts=True)
+    assert counts.min() >= 60
+
+
+def _pairs(random, n=300, room=8):
+    labels = np.sort(np.stack([random.choice(20, room, replace=False) for _ in range(n)]), axis=1).astype(np.int32)
+    margins = random.normal(size=(n, room)).astype(np.float32)
+    truth = random.uniform(size=(n, room)) < 1 / (1 + np.exp(-4 * margins))
+    log_p = np.log(random.uniform(0.01, 1, size=(n, room))).astype(np.float32)
+    y = np.zeros((n, 20))
+    np.put_along_axis(y, labels, truth.astype(float), axis=1)
+    return held_out(labels, log_p, log_q(margins), sparse.csr_matrix(y))
+
+
+def test_a_p_that_says_nothing_gets_little_power(random):
+    pairs = _pairs(random)
+    assert choose_scoring(pairs, np.full(20, 5), calibrate=False).power_p <= 0.12
+
+
+def test_without_weight_the_tree_changes_nothing(random):
+    pairs = _pairs(random)
+    counts = np.full(pairs.labels.shape, 3)
+    plain = Scoring(0.5, 1.0).scores(pairs.log_p, pairs.log_q, counts)
+    chosen = choose_scoring(pairs, np.full(20, 3), calibrate=True)
+    unweighed = Scoring(0.5, 1.0, chosen.tree, 0.0).scores(pairs.log_p, pairs.log_q, counts)
+    np.testing.assert_array_equal(plain, unweighed)
+
+
+def test_a_constant_tree_keeps_the_order(random):
+    pairs = _pairs(random)
+    counts = np.full(pairs.labels.shape, 3)
+    plain = Scoring().scores(pairs.log_p, pairs.log_q, counts)
+    moved = Scoring(1.0, 1.0, constant_tree(0.4), 0.3).scores(pairs.log_p, pairs.log_q, counts)
+    np.testing.assert_array_equal(top_of(pairs.labels, plain, 8)[0], top_of(pairs.labels, moved, 8)[0])
+
+
+def test_padding_never_scores(random):
+    log_p = np.array([[-0.5, -np.inf]], np.float32)
+    for scoring in (Scoring(), Scoring(0.0, 1.0, constant_tree(0.9), 0.5)):
+        assert scoring.scores(log_p, np.zeros((1, 2)), np.ones((1, 2)))[0, 1] == 0
+
+
+def test_scoring_survives_saving(random):
+    scoring = choose_scoring(_pairs(random), np.full(20, 3), calibrate=True)
+    arrays = scoring.to_arrays("s.")
+    again = Scoring.from_arrays(arrays, "s.")
+    assert (again.power_p, again.weight) == (scoring.power_p, scoring.weight)
+    np.testing.assert_array_equal(again.tree.left, scoring.tree.left)
+    arrays["s.tree.left"] = np.zeros_like(arrays["s.tree.left"])
+    arrays["s.tree.feature"] = np.zeros_like(arrays["s.tree.feature"])
+    with pytest.raises(ModelFileError, match="calibration tree"):
+        Scoring.from_arrays(arrays, "s.")
+    assert isinstance(scoring.tree, RegressionTree)
+
+
+def test_ranker_blocks_hold_positives_and_shortlisted_rows():
+    order = np.array([2, 0, 1], np.int32)
+    short = np.array([[0, -1], [2, 1], [-1, -1]], np.int32)
+    nodes = ranker_nodes(order, 3, [short])
+    assert nodes.child_start.tolist() == [0, 4]
+    assert nodes.child_bound.tolist() == [0, 1, 2, 3]
+    assert nodes.extra_rows.tolist() == [0, 1]
+    assert not nodes.all_rows
+
+
+def test_ranker_learns_from_positives_outside_the_shortlist(random):
+    """A row whose label is on nobody's shortlist still teaches that label."""
+    x = sparse.csr_matrix(np.eye(6, dtype=np.float32))
+    y = sparse.csr_matrix(np.eye(6, dtype=np.float32))
+    nothing = np.full((6, 2), -1, np.int32)
+    options = ranker_options(SimpleNamespace(prune=0.0, C=10.0, rare_power=0.0, n_threads=1), 0)
+    for shortlists in ([nothing], None):
+        ranker = train_ranker(x, y, np.array([1, 0, 1, 0, 1, 0], np.int32), shortlists, options, SILENT)
+        margins = ranker.margins(x, np.tile(np.arange(6, dtype=np.int32), (6, 1)))
+        assert margins.argmax(axis=1).tolist() == list(range(6))
+        assert np.diag(margins).min() > 0
+
+
+def test_margins_are_those_of_the_blocks(random):
+    x = sparse.random(40, 12, 0.4, format="csr", dtype=np.float32, rng=random)
+    y = sparse.csr_matrix((random.uniform(size=(40, 9)) < 0.3).astype(np.float32))
+    partition = random.integers(0, 3, 9).astype(np.int32)
+    options = ranker_options(SimpleNamespace(prune=0.0, C=1.0, rare_power=0.0, n_threads=1), 0)
+    ranker = train_ranker(x, y, partition, None, options, SILENT)
+    labels = np.array([[3, 5, -1]] * 40, np.int32)
+    found = ranker.margins(x, labels)
+    assert np.all(found[:, 2] == 0)
+    full = ranker.margins(x, np.tile(np.arange(9, dtype=np.int32), (40, 1)))
+    np.testing.assert_array_equal(found[:, :2], full[:, [3, 5]])
