@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
     from labelwood.models.neural.elias.model import ELIAS
-    from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.neural.glas import GLaS
+    from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger
