@@ -20,4 +20,5 @@ NB_MODULE(_native, m) {
     lw::bind_shortlist(m);
     lw::bind_tokens(m);
     lw::bind_twomeans(m);
+    lw::bind_walks(m);
 }

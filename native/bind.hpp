@@ -26,5 +26,6 @@ void bind_parse(nanobind::module_& m);
 void bind_shortlist(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);
+void bind_walks(nanobind::module_& m);
 
 }  // namespace lw

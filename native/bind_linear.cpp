@@ -1,13 +1,16 @@
 // Linear classifiers for Python: training of node classifiers, weight blocks, flat top-k.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "bind.hpp"
 #include "flat_search.hpp"
 #include "levels.hpp"
+#include "node_search.hpp"
 #include "node_training.hpp"
 #include "ranked_rows.hpp"
 #include "shortlist.hpp"
@@ -38,6 +41,7 @@ nb::dict arrays_of(BlockArrays&& made) {
     out["row_offset"] = owned(std::move(made.row_offset));
     out["payload_start"] = owned(std::move(made.payload_start));
     out["payload"] = owned(std::move(made.payload));
+    if (!made.scale.empty()) out["scale"] = owned(std::move(made.scale));
     return out;
 }
 
@@ -59,14 +63,15 @@ struct BlocksHolder {
     In<std::uint16_t> row_offset;
     In<std::int64_t> payload_start;
     In<std::uint16_t> payload;
+    std::optional<In<float>> scale;
     WeightBlocks view{};
 
     BlocksHolder(std::int32_t n_features, In<std::int64_t> child_start, In<float> bias, In<std::uint64_t> top_bits,
                  In<std::uint32_t> top_rank, In<std::int64_t> word_start, In<std::uint64_t> words,
                  In<std::int64_t> row_start, In<std::uint16_t> row_offset, In<std::int64_t> payload_start,
-                 In<std::uint16_t> payload)
+                 In<std::uint16_t> payload, std::optional<In<float>> scale)
         : child_start(child_start), bias(bias), top_bits(top_bits), top_rank(top_rank), word_start(word_start),
-          words(words), row_start(row_start), row_offset(row_offset), payload_start(payload_start), payload(payload) {
+          words(words), row_start(row_start), row_offset(row_offset), payload_start(payload_start), payload(payload), scale(scale) {
         if (n_features < 0 || child_start.size() < 2) throw nb::value_error("a model needs at least one weight block");
         const std::size_t n_blocks = child_start.size() - 1;
         const std::int32_t n_top = std::max(1, static_cast<std::int32_t>((static_cast<std::int64_t>(n_features) + 4095) / 4096));
@@ -79,9 +84,10 @@ struct BlocksHolder {
         for (std::size_t b = 0; b < n_blocks; ++b)
             if (child_start(b + 1) - child_start(b) > kMaxChildren)
                 throw nb::value_error("a weight block holds at most 256 classifiers");
+        if (scale && scale->size() != bias.size()) throw nb::value_error("there must be one scale for every classifier");
         view = WeightBlocks{static_cast<std::int64_t>(n_blocks), n_features, n_top, child_start.data(), bias.data(),
                             top_bits.data(), top_rank.data(), word_start.data(), words.data(), row_start.data(),
-                            row_offset.data(), payload_start.data(), payload.data()};
+                            row_offset.data(), payload_start.data(), payload.data(), scale ? scale->data() : nullptr};
     }
 };
 
@@ -117,13 +123,31 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
                 In<std::int64_t> label_start, In<std::int32_t> label_rows, In<std::int64_t> child_start,
                 In<std::int64_t> child_bound, In<std::int64_t> extra_start, In<std::int32_t> extra_rows, bool all_rows,
                 int loss, float eps, int max_passes, float bias, float prune, float untrained,
-                float cost_positive, float cost_negative, float rare_power, std::uint64_t seed, int n_threads, nb::object progress) {
+                float cost_positive, float cost_negative, float rare_power, std::uint64_t seed, int n_threads, nb::object progress,
+                bool extra_alone, std::optional<In<float>> child_cost, const BlocksHolder* start_blocks,
+                std::optional<In<std::int64_t>> start_first_block, std::optional<In<std::int64_t>> start_children,
+                std::int64_t first_new_row) {
     const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
                                 static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data()};
     const TrainingNodes nodes{static_cast<std::int64_t>(child_start.size()) - 1, child_start.data(), child_bound.data(),
-                              extra_start.data(), extra_rows.data(), all_rows};
+                              extra_start.data(), extra_rows.data(), all_rows, extra_alone, child_cost ? child_cost->data() : nullptr};
+    if (child_cost && child_cost->size() != child_bound.size()) throw nb::value_error("there must be one cost for every child bound");
+    TrainingStart from;
+    if (start_blocks) {
+        if (!start_first_block || !start_children || start_first_block->size() != child_start.size() - 1 ||
+            start_children->size() != child_start.size() - 1)
+            throw nb::value_error("every node needs its first block and its children to start from");
+        from.blocks = &start_blocks->view;
+        from.first_new_row = first_new_row;
+        from.first_block = start_first_block->data();
+        from.n_children = start_children->data();
+        for (std::size_t n = 0; n < start_first_block->size(); ++n) {
+            const std::int64_t low = (*start_first_block)(n), n_blocks = ((*start_children)(n) + kMaxChildren - 1) / kMaxChildren;
+            if (low >= 0 && low + n_blocks > from.blocks->n_blocks) throw nb::value_error("a node starts from blocks that do not exist");
+        }
+    }
     const TrainingOptions options{static_cast<Loss>(loss), eps, max_passes, bias, prune, untrained,
-                                  cost_positive, cost_negative, rare_power, seed, n_threads};
+                                  cost_positive, cost_negative, rare_power, seed, n_threads, from};
     PythonProgress state{progress};
     TrainingReport report;
     BlockArrays made;
@@ -135,6 +159,37 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
         throw;
     }
     return nb::make_tuple(arrays_of(std::move(made)), report.groups, report.passes);
+}
+
+nb::dict rebuilt(const BlocksHolder& blocks, float prune, bool bytes, int n_threads) {
+    BlockArrays made;
+    {
+        nb::gil_scoped_release release;
+        made = rebuilt_blocks(blocks.view, prune, bytes, n_threads);
+    }
+    return arrays_of(std::move(made));
+}
+
+void reach(const BlocksHolder& blocks, std::int64_t first_node, In<std::int32_t> first_child, In<std::int64_t> first_block, int link,
+           In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, int n_threads, Out2<std::int32_t> nodes, Out2<float> scores,
+           Out2<std::int32_t> next_nodes, Out2<float> next_scores) {
+    check_rows(indptr, indices, data, blocks.view.n_features);
+    const std::size_t n_rows = indptr.size() - 1, beam = nodes.shape(1), n_nodes = first_child.size();
+    for (const auto* array : {&nodes, &next_nodes})
+        if (array->shape(0) != n_rows || array->shape(1) != beam) throw nb::value_error("the beams must have one row per query");
+    for (const auto* array : {&scores, &next_scores})
+        if (array->shape(0) != n_rows || array->shape(1) != beam) throw nb::value_error("the beams must have one row per query");
+    if (beam < 1 || first_block.size() != n_nodes + 1) throw nb::value_error("the level does not fit together");
+    for (std::size_t n = 0; n < n_nodes; ++n)
+        if (first_block(n) < 0 || first_block(n) > first_block(n + 1) || first_block(n + 1) > blocks.view.n_blocks)
+            throw nb::value_error("the level does not fit the weight blocks");
+    for (std::size_t i = 0; i < n_rows * beam; ++i)
+        if (nodes.data()[i] >= 0 && (nodes.data()[i] < first_node || nodes.data()[i] >= first_node + static_cast<std::int64_t>(n_nodes)))
+            throw nb::value_error("a node is not of this level");
+    const LevelNodes level{first_node, static_cast<std::int64_t>(n_nodes), first_child.data(), first_block.data()};
+    nb::gil_scoped_release release;
+    next_level(blocks.view, level, static_cast<Link>(link), static_cast<std::int32_t>(beam), static_cast<std::int64_t>(n_rows), indptr.data(),
+               indices.data(), data.data(), n_threads, nodes.data(), scores.data(), next_nodes.data(), next_scores.data());
 }
 
 void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, Out2<std::int32_t> labels,
@@ -306,22 +361,29 @@ void bind_linear(nb::module_& m) {
           nb::arg("label_rows"), nb::arg("child_start"), nb::arg("child_bound"), nb::arg("extra_start"), nb::arg("extra_rows"),
           nb::arg("all_rows"), nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"),
           nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("seed"), nb::arg("n_threads"),
-          nb::arg("progress"), "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");
+          nb::arg("progress"), nb::arg("extra_alone") = false, nb::arg("child_cost") = nb::none(),
+          nb::arg("start_blocks") = nb::none(), nb::arg("start_first_block") = nb::none(), nb::arg("start_children") = nb::none(),
+          nb::arg("first_new_row") = 0, "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");
     m.def("ranked_rows", &ranked_rows, nb::arg("indptr"), nb::arg("columns"), nb::arg("values"), nb::arg("rank"), nb::arg("normalize"),
           nb::arg("starts"), nb::arg("features"), nb::arg("scaled"),
           "The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.");
     nb::class_<BlocksHolder>(m, "WeightBlocks", "The compressed weights of sibling classifiers, over arrays that may be memory-mapped.")
         .def(nb::init<std::int32_t, In<std::int64_t>, In<float>, In<std::uint64_t>, In<std::uint32_t>, In<std::int64_t>,
-                      In<std::uint64_t>, In<std::int64_t>, In<std::uint16_t>, In<std::int64_t>, In<std::uint16_t>>(),
+                      In<std::uint64_t>, In<std::int64_t>, In<std::uint16_t>, In<std::int64_t>, In<std::uint16_t>, std::optional<In<float>>>(),
              nb::arg("n_features"), nb::arg("child_start"), nb::arg("bias"), nb::arg("top_bits"), nb::arg("top_rank"),
              nb::arg("word_start"), nb::arg("words"), nb::arg("row_start"), nb::arg("row_offset"), nb::arg("payload_start"),
-             nb::arg("payload"))
+             nb::arg("payload"), nb::arg("scale") = nb::none())
         .def("top_k", &top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("labels"), nb::arg("margins"),
              nb::arg("n_threads"), "Fill labels and margins with the best children of every row over all blocks.")
         .def("block_margins", &block_margins, nb::arg("block"), nb::arg("features"), nb::arg("values"), nb::arg("margins"),
              "Fill margins with those of one row under all classifiers of a block.")
         .def("margins_of", &margins_of, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("places"), nb::arg("margins"),
-             nb::arg("n_threads"), "Fill margins with those of the classifiers `places` (n, m) of every row; 0 where a place is -1.");
+             nb::arg("n_threads"), "Fill margins with those of the classifiers `places` (n, m) of every row; 0 where a place is -1.")
+        .def("rebuilt", &rebuilt, nb::arg("prune"), nb::arg("bytes"), nb::arg("n_threads"),
+             "The arrays of the same classifiers without the weights below prune, in half floats or in bytes.")
+        .def("next_level", &reach, nb::arg("first_node"), nb::arg("first_child"), nb::arg("first_block"), nb::arg("link"), nb::arg("indptr"),
+             nb::arg("indices"), nb::arg("data"), nb::arg("n_threads"), nb::arg("nodes"), nb::arg("scores"), nb::arg("next_nodes"),
+             nb::arg("next_scores"), "Fill next_nodes and next_scores with the best children of every row's nodes of one level.");
     nb::class_<TreeHolder>(m, "SearchTree", "A label tree whose nodes own weight blocks.")
         .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>>(),
              nb::arg("blocks"), nb::arg("first_child"), nb::arg("n_children"), nb::arg("first_label"), nb::arg("n_labels_in"),

@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "block_rows.hpp"
 #include "levels.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -48,6 +49,7 @@ struct LocalRows {
     std::vector<std::int32_t> feature_order;   // local features by ascending feature
     std::vector<std::int64_t> child_start;     // rows of each child: into child_rows
     std::vector<std::int32_t> child_rows;      // local rows
+    std::vector<std::uint8_t> positive_only;   // local rows that are nobody's negatives; empty: none
 };
 
 // Maps of one thread from global to local ids; -1 everywhere between two nodes.
@@ -92,6 +94,12 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
                                    local.child_rows.end());
         }
         local.child_start.push_back(static_cast<std::int64_t>(local.child_rows.size()));
+    }
+    local.positive_only.clear();
+    if (nodes.extra_alone) {
+        local.positive_only.assign(local.rows.size(), 1);
+        for (std::int64_t p = nodes.extra_start[node]; p < nodes.extra_start[node + 1]; ++p)
+            local.positive_only[maps.row[nodes.extra_rows[p]]] = 0;
     }
     for (const std::int32_t row : local.rows) maps.row[row] = -1;
 
@@ -142,6 +150,32 @@ void keep_weights(const LocalRows& local, const float* weights, const bool* trai
     out.halves.shrink_to_fit();
 }
 
+// Fills the weights of a group with those of the node's earlier blocks; the bits of the children that had any.
+std::uint32_t earlier_weights(const LocalRows& local, const TrainingStart& start, std::int64_t node, std::int64_t begin, int n_labels,
+                              const TrainingOptions& options, float* weights) {
+    const std::int64_t block = start.first_block[node] + begin / kMaxChildren;
+    const int first = static_cast<int>(begin % kMaxChildren);
+    const WeightBlocks& blocks = *start.blocks;
+    const std::int64_t n_children = blocks.child_start[block + 1] - blocks.child_start[block];
+    float* bias = weights + static_cast<std::int64_t>(local.features.size()) * kGroup;
+    std::uint32_t known = 0;
+    for (int l = 0; l < n_labels && first + l < n_children; ++l) {
+        const float earlier = blocks.bias[blocks.child_start[block] + first + l];
+        if (earlier == options.untrained) continue;
+        known |= 1u << l;
+        if (options.bias > 0) bias[l] = earlier / options.bias;
+    }
+    BlockRow row;
+    for (std::size_t f = 0; f < local.features.size(); ++f) {
+        if (local.features[f] >= blocks.n_features || !read_row(blocks, block, local.features[f], row)) continue;
+        for (int i = 0; i < row.n; ++i) {
+            const int l = row.children[i] - first;
+            if (l >= 0 && l < n_labels && known >> l & 1) weights[f * kGroup + static_cast<std::size_t>(l)] = row.weights[i];
+        }
+    }
+    return known;
+}
+
 int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t node, std::int64_t group,
                 std::uint64_t item, const TrainingOptions& options, SolverMemory& memory, GroupWeights& out) {
     const std::int64_t first = nodes.child_start[node];
@@ -157,19 +191,25 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
         for (std::int64_t p = local.child_start[child]; p < local.child_start[child + 1]; ++p)
             memory.positive[local.child_rows[p]] |= static_cast<std::uint16_t>(1u << l);
         trained[l] = local.child_start[child + 1] > local.child_start[child];
-        const double n_positive = static_cast<double>(std::max<std::int64_t>(1, local.child_start[child + 1] - local.child_start[child]));
         const bool single = nodes.child_bound[first + child + 1] - nodes.child_bound[first + child] == 1;
+        const double n_positive = static_cast<double>(std::max<std::int64_t>(1, local.child_start[child + 1] - local.child_start[child]));
         const float scale = single ? static_cast<float>(std::pow(kRareRows / n_positive, options.rare_power)) : 1.0f;
         solver.cost_positive[l] = options.cost_positive * scale;
         solver.cost_negative[l] = options.cost_negative * scale;
+        if (nodes.child_cost) solver.cost_positive[l] *= nodes.child_cost[first + child];
     }
     const std::size_t n_weights = (local.features.size() + 1) * kGroup;
     float* weights = memory.weights.room(n_weights);
     std::fill(weights, weights + n_weights, 0.0f);
+    if (options.start.blocks && options.start.first_block[node] >= 0 && begin < options.start.n_children[node]) {
+        solver.start = Start::weights;
+        solver.known = earlier_weights(local, options.start, node, begin, n_labels, options, weights);
+        solver.first_new = std::lower_bound(local.rows.begin(), local.rows.end(), options.start.first_new_row) - local.rows.begin();
+    }
     memory.active.resize(local.rows.size());
     const SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
                          local.indptr.data(), local.indices.data(), local.data.data(), local.squares.data(),
-                         memory.positive.data(), n_labels};
+                         memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data()};
     const SolveScratch scratch{weights, memory.alpha.room(local.rows.size() * kGroup), memory.active.data()};
     const int passes = std::any_of(trained, trained + n_labels, [](bool t) { return t; }) ? kernels().solve(task, solver, scratch) : 0;
     keep_weights(local, weights, trained, n_labels, options, out);
@@ -252,7 +292,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     for (std::int64_t n = 0; n < nodes.n_nodes; ++n)
         for (std::int64_t g = first_group[n]; g < first_group[n + 1]; g += kGroupsPerBlock) group_start.push_back(g);
     group_start.push_back(first_group.back());
-    return build_blocks(groups, group_start, data.n_features, n_threads);
+    return build_blocks(groups, group_start, data.n_features, /*bytes=*/false, n_threads);
 }
 
 }  // namespace lw

@@ -29,6 +29,16 @@ struct TrainingNodes {
     const std::int64_t* extra_start;  // n_nodes + 1, into extra_rows: rows that are added as negatives
     const std::int32_t* extra_rows;
     bool all_rows;                    // every row takes part in every node (one-vs-all)
+    bool extra_alone = false;         // only extra rows are negatives; the others count where they are positive
+    const float* child_cost = nullptr;          // beside child_bound: factor of a child's positive cost; null: 1
+};
+
+// Weights that training starts from, if `blocks` is there; child c of a node starts from child c of its earlier blocks.
+struct TrainingStart {
+    const WeightBlocks* blocks = nullptr;
+    std::int64_t first_new_row = 0;             // rows from here on are not behind those weights
+    const std::int64_t* first_block = nullptr;  // one a node: its first block there, -1 for none
+    const std::int64_t* n_children = nullptr;   // one a node: how many children those blocks have
 };
 
 // The number of positive rows for which the costs are taken as they are given.
@@ -46,6 +56,7 @@ struct TrainingOptions {
     float rare_power;
     std::uint64_t seed;
     int n_threads;
+    TrainingStart start = {};
 };
 
 struct TrainingReport {

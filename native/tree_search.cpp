@@ -9,14 +9,6 @@
 namespace lw {
 namespace {
 
-float log_score(Link link, float margin) {
-    if (link == Link::log_sigmoid) return margin >= 0 ? -std::log1p(std::exp(-2 * margin)) : 2 * margin - std::log1p(std::exp(2 * margin));
-    const float lack = std::max(1.0f - margin, 0.0f);  // in this order a margin that is no number gives none, not 0
-    return link == Link::hinge2 ? -lack * lack : -lack * lack * lack;
-}
-
-float path_score(Link link, float above, float margin) { return std::max(kLowestScore, above + log_score(link, margin)); }
-
 // Larger score first; equal scores to the smaller node, so that the order never depends on the heap's history.
 bool later(const Frontier& a, const Frontier& b) { return a.score < b.score || (a.score == b.score && a.node > b.node); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "link.hpp"
 #include "topk.hpp"
 
 namespace lw {
@@ -24,12 +25,6 @@ struct SearchTree {
 
     bool is_label(std::int32_t node) const { return n_children[node] == 0 && first_block[node] == first_block[node + 1]; }
 };
-
-// Path scores are cut off here: exp of less is 0 in a float, and equal scores must mean equal results.
-inline constexpr float kLowestScore = -80.0f;
-
-// How a classifier's margin becomes a log score.
-enum class Link : int { hinge2 = 0, hinge3 = 1, log_sigmoid = 2 };
 
 struct SearchOptions {
     Link link;

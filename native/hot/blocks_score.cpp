@@ -34,13 +34,60 @@ inline void add_sparse(const std::uint8_t* children, const std::uint16_t* halves
     for (; c < n; ++c) scores[children[c]] += value * half_to_float(halves[c]);
 }
 
+// The weights as bytes; the children's scales come in at the end, once for the whole row.
+inline void add_dense(const std::int8_t* bytes, int n, float value, float* scores) {
+    int c = 0;
+#if defined(__AVX2__)
+    const __m256 v = _mm256_set1_ps(value);
+    for (; c + 8 <= n; c += 8) {
+        const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes + c));
+        const __m256 w = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(packed));
+        _mm256_storeu_ps(scores + c, _mm256_add_ps(_mm256_loadu_ps(scores + c), _mm256_mul_ps(v, w)));
+    }
+#endif
+    for (; c < n; ++c) scores[c] += value * static_cast<float>(bytes[c]);
+}
+
+inline void add_sparse(const std::uint8_t* children, const std::int8_t* bytes, int n, float value, float* scores) {
+    int c = 0;
+#if defined(__AVX2__)
+    alignas(32) float product[8];
+    const __m256 v = _mm256_set1_ps(value);
+    for (; c + 8 <= n; c += 8) {
+        const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes + c));
+        _mm256_store_ps(product, _mm256_mul_ps(v, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(packed))));
+        for (int j = 0; j < 8; ++j) scores[children[c + j]] += product[j];
+    }
+#endif
+    for (; c < n; ++c) scores[children[c]] += value * static_cast<float>(bytes[c]);
+}
+
+inline const std::int8_t* weights_at(const std::uint16_t* units, const std::int8_t*) { return reinterpret_cast<const std::int8_t*>(units); }
+inline const std::uint16_t* weights_at(const std::uint16_t* units, const std::uint16_t*) { return units; }
+
+// Adds one row of the block, if it lies within the payload. Weight: std::uint16_t (half floats) or std::int8_t.
+template <class Weight>
+inline void add_entry(const std::uint16_t* entry, std::uint64_t room, int n_children, float value, float* scores) {
+    const int n = entry[0];
+    const std::uint64_t size = sizeof(Weight) == 1 ? static_cast<std::uint64_t>((n + 1) / 2) : static_cast<std::uint64_t>(n);
+    constexpr const Weight* kind = nullptr;
+    if (n == n_children) {
+        if (size <= room) add_dense(weights_at(entry + 1, kind), n, value, scores);
+    } else {
+        const std::uint64_t ids = static_cast<std::uint64_t>((n + 1) / 2);
+        if (ids + size <= room)
+            add_sparse(reinterpret_cast<const std::uint8_t*>(entry + 1), weights_at(entry + 1 + ids, kind), n, value, scores);
+    }
+}
+
 }  // namespace
 
 // `scores` has room for 256 floats, whatever the block holds: a child id is one byte, so it cannot lead outside.
 void score_block(const WeightBlocks& blocks, std::int64_t block, const Query& query, float* scores) {
     const std::int64_t first_child = blocks.child_start[block];
     const int n_children = static_cast<int>(blocks.child_start[block + 1] - first_child);
-    for (int c = 0; c < n_children; ++c) scores[c] = blocks.bias[first_child + c];
+    const float* scale = blocks.scale ? blocks.scale + first_child : nullptr;
+    for (int c = 0; c < n_children; ++c) scores[c] = scale ? 0.0f : blocks.bias[first_child + c];
     const std::uint64_t* top_bits = blocks.top_bits + block * blocks.n_top;
     const std::uint32_t* top_rank = blocks.top_rank + block * blocks.n_top;
     const std::uint64_t* words = blocks.words + 2 * blocks.word_start[block];
@@ -80,18 +127,16 @@ void score_block(const WeightBlocks& blocks, std::int64_t block, const Query& qu
             values[n_found++] = query.values[q];
         }
         for (int i = 0; i < n_found; ++i) {
-            const std::uint16_t* entry = payload + found[i];
-            const int n = entry[0];
             const std::uint64_t room = n_payload - found[i] - 1;
-            if (n == n_children) {
-                if (static_cast<std::uint64_t>(n) <= room) add_dense(entry + 1, n, values[i], scores);
+            if (scale) {
+                add_entry<std::int8_t>(payload + found[i], room, n_children, values[i], scores);
             } else {
-                const std::uint64_t ids = static_cast<std::uint64_t>((n + 1) / 2);
-                if (ids + static_cast<std::uint64_t>(n) <= room)
-                    add_sparse(reinterpret_cast<const std::uint8_t*>(entry + 1), entry + 1 + ids, n, values[i], scores);
+                add_entry<std::uint16_t>(payload + found[i], room, n_children, values[i], scores);
             }
         }
     }
+    if (scale)
+        for (int c = 0; c < n_children; ++c) scores[c] = blocks.bias[first_child + c] + scale[c] * scores[c];
 }
 
 }  // namespace lw::LW_LEVEL

@@ -117,16 +117,66 @@ void start_from_all_negative(const SolveTask& task, const SolveOptions& options,
         (F16::all(0.0f) - alpha * w[0]).store(w);
     }
     for (std::int64_t row = 0; row < task.n_rows; ++row) {
-        const std::uint32_t mask = task.positive[row];
+        const std::uint32_t mask = task.positive_only && task.positive_only[row] ? 0xffffu : task.positive[row];
         choose(mask, F16::all(0.0f), alpha).store(scratch.alpha + row * kLanes);
         if (mask) add_row(task, row, choose(mask, alpha, F16::all(0.0f)), options.bias, weights);
     }
+}
+
+// Starts from given weights w: at an optimum the dual of a row follows from its margin, so the earlier rows get the duals
+// that w says and start without any violation, and the new ones get 0. The given weights are rounded and pruned, so w is
+// not quite the sum of its rows; the difference r stays as it is, and what is minimised is |w - r|^2 / 2 + the losses of
+// all rows, whose solution for the earlier rows alone is exactly w. (Making w the sum of its rows again puts it far from
+// where it was: small errors of margins add up over many rows. Measured, that start saves nothing.)
+template <Loss kLoss>
+void start_from_weights(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
+    const F16 zero = F16::all(0.0f);
+    const F16 cost_positive = F16::load(options.cost_positive), cost_negative = F16::load(options.cost_negative);
+    for (std::int64_t row = 0; row < task.n_rows; ++row) {
+        F16 alpha = zero;
+        if (row < options.first_new) {
+            const std::uint32_t mask = task.positive[row];
+            const F16 cost = choose(mask, cost_positive, cost_negative);
+            const F16 score = choose(mask, F16::all(1.0f), F16::all(-1.0f)) * row_scores(task, row, scratch.weights, options.bias);
+            if constexpr (kLoss == Loss::squared_hinge) {
+                alpha = cost * max(F16::all(1.0f) - score, zero) * 2.0f;
+            } else {
+                alpha = cost * sigmoid(zero - score);
+            }
+            const bool counts_once = task.positive_only && task.positive_only[row];
+            alpha = choose(options.known & (counts_once ? mask : 0xffffu), alpha, zero);
+        }
+        alpha.store(scratch.alpha + row * kLanes);
+    }
+}
+
+// True if the weights given serve the new rows as well: none of them violates the squared hinge by more than eps, so
+// the solver would stop where it starts.
+bool new_rows_agree(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
+    const std::uint32_t all = (1u << task.n_labels) - 1;
+    if ((options.known & all) != all) return false;
+    const F16 zero = F16::all(0.0f);
+    for (std::int64_t row = options.first_new; row < task.n_rows; ++row) {
+        const std::uint32_t mask = task.positive[row];
+        const F16 sign = choose(mask, F16::all(1.0f), F16::all(-1.0f));
+        F16 lack = F16::all(1.0f) - sign * row_scores(task, row, scratch.weights, options.bias);
+        lack = choose(task.positive_only && task.positive_only[row] ? mask & all : all, lack, zero);
+        if (max_lane(lack) > options.eps) return false;
+    }
+    return true;
 }
 
 struct Lanes {
     F16 cost_positive, cost_negative;  // C for a positive and a negative row
     F16 live;                          // 1 for labels still being solved, 0 for finished or absent ones
 };
+
+// The lanes for a row that is nobody's negative: alive where it is positive.
+inline Lanes positives_of(const Lanes& lanes, std::uint32_t mask) {
+    Lanes own = lanes;
+    own.live = choose(mask, lanes.live, F16::all(0.0f));
+    return own;
+}
 
 // One visit of a row: returns the largest violation among live labels; `idle` tells that the row can rest.
 template <Loss kLoss>
@@ -187,7 +237,12 @@ int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveSc
     lanes.cost_positive = F16::load(options.cost_positive);
     lanes.cost_negative = F16::load(options.cost_negative);
     const std::int32_t n_rows = static_cast<std::int32_t>(task.n_rows);
-    start_from_all_negative<kLoss>(task, options, scratch);
+    if (options.start == Start::weights) {
+        if (kLoss == Loss::squared_hinge && new_rows_agree(task, options, scratch)) return 0;
+        start_from_weights<kLoss>(task, options, scratch);
+    } else {
+        start_from_all_negative<kLoss>(task, options, scratch);
+    }
     for (std::int32_t i = 0; i < n_rows; ++i) scratch.active[i] = i;
 
     std::int32_t n_active = n_rows;
@@ -208,7 +263,8 @@ int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveSc
                 __builtin_prefetch(scratch.alpha + static_cast<std::int64_t>(scratch.active[a + 1]) * kLanes);
             }
             bool idle = false;
-            visit<kLoss>(task, options, row, lanes, rest_above, scratch.weights,
+            const bool counts_once = task.positive_only && task.positive_only[row];
+            visit<kLoss>(task, options, row, counts_once ? positives_of(lanes, task.positive[row]) : lanes, rest_above, scratch.weights,
                          scratch.alpha + static_cast<std::int64_t>(row) * kLanes, &violations, &idle);
             // Resting rows are moved behind the active ones, so that all of them come back in the last check.
             if (!idle) {

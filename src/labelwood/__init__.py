@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 # public name -> module that holds it
 _HOMES = {
+    "DXML": "models.neural.dxml",
     "BudgetError": "errors",
     "DataError": "errors",
     "Dataset": "data.dataset",
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from labelwood.models.hierarchicalxc import HierarchicalXC
     from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
+    from labelwood.models.neural.dxml import DXML
     from labelwood.models.neural.elias.model import ELIAS
     from labelwood.models.neural.glas import GLaS
     from labelwood.models.neural.neuralxc import NeuralXC

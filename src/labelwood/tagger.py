@@ -101,7 +101,8 @@ class Tagger:
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz) if self.model == AUTO else self.model)
-        model.fit(Dataset(x, y, label_names=label_names), memory=memory, progress=progress)
+        named = Dataset(x, y, label_names=label_names, feature_names=vectorizer.feature_names)
+        model.fit(named, memory=memory, progress=progress)
         self._take(vectorizer, model, ids)
         return self
 

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelwood.errors import DataError
-from labelwood.models.linear_tree import LINKS, LOWEST_SCORE, LinearTree, merged_levels
+from labelwood.models.linear_tree import LinearTree
+from labelwood.models.linear_tree_params import LINKS
 from labelwood.models.one_vs_all import OneVsAll
+from labelwood.models.tree_choice import merged_levels
 from labelwood.models.tree_nodes import first_blocks, training_nodes
+from labelwood.models.tree_reasons import LOWEST_SCORE
 from labelwood.models.weight_blocks import ranked_rows
 
 NARROW = {"arity": 2, "max_leaf": 2, "prune": 0.0, "n_threads": 1}

@@ -36,6 +36,14 @@ def command(
             help="A parameter of the model, or features.KEY for texts; repeatable.",
         ),
     ] = None,
+    tree: Annotated[
+        Path | None,
+        typer.Option(
+            "--tree",
+            metavar="FILE",
+            help="Your own label hierarchy for linear-tree: lines of name, tab, parent.",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     memory: Annotated[
@@ -69,7 +77,10 @@ def command(
 
     check_folder(out, force=force)
     budget = None if memory is None else parse_memory(memory)
-    settings = Settings(model or AUTO, set_ or [], seed, threads)
+    if tree is not None and model is None:
+        model = "linear-tree"
+    own_tree = [] if tree is None else [f"tree={tree}"]
+    settings = Settings(model or AUTO, [*(set_ or []), *own_tree], seed, threads)
     start = time.perf_counter()
     with shown(quiet) as progress:
         found = read_data(

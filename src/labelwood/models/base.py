@@ -31,6 +31,7 @@ class Words:
 
     texts: Sequence[str] | None = None
     label_names: tuple[str, ...] | None = None
+    feature_names: Sequence[str] | None = None
 
 
 class Model(ABC):
@@ -94,7 +95,7 @@ class Model(ABC):
         if isinstance(x, Dataset):
             if y is not None:
                 raise DataError("fit takes a Dataset alone, or x and y")
-            words = Words(x.texts, None if x.label_names is None else tuple(x.label_names))
+            words = Words(x.texts, None if x.label_names is None else tuple(x.label_names), x.feature_names)
             x, y = x.features(), x.y
         elif y is None:
             raise DataError("fit needs labels: fit(x, y) or fit(dataset)")

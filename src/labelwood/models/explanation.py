@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class Contribution:
     """One push for or against a label: feature value times weight at one node (node 0 where there is no tree).
 
-    feature is -1 for the bias.
+    feature is -1 for the bias. In a model of nearest neighbours, `row` is the training row that votes (else -1): value
+    is the weight of its vote, weight its say (1).
     """
 
     node: int
@@ -18,6 +19,7 @@ class Contribution:
     value: float
     weight: float
     contribution: float
+    row: int = -1
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Explanation:
         found = [c for c in self.contributions if c.feature >= 0 and (node is None or c.node == node)]
         return sorted(found, key=lambda c: (-abs(c.contribution), c.node, c.feature))[:n]
 
+    def voters(self, n: int | None = None) -> list[Contribution]:
+        """The training rows that voted for the label, strongest first; empty unless the model asks neighbours."""
+        found = sorted((c for c in self.contributions if c.row >= 0), key=lambda c: (-c.contribution, c.row))
+        return found[:n]
+
     def by_feature(self) -> dict[int, float]:
         """Feature -> its contribution summed over the path; -1 is the bias."""
         total: dict[int, float] = {}
@@ -64,4 +71,5 @@ class Explanation:
         for c in self.top(n):
             name = feature_names[c.feature] if feature_names is not None else f"feature {c.feature}"
             parts.append(f"{name} {c.contribution:+.2f}")
+        parts += [f"training row {c.row} {c.contribution:+.2f}" for c in self.voters(n)]
         return ", ".join(parts) if parts else "no feature of this row has a weight for the label"

@@ -19,8 +19,9 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.linear_encoding import encoded, linear_encoding
-from labelwood.models.linear_tree import LINKS, LOWEST_SCORE, _log_score
+from labelwood.models.linear_tree_params import LINKS
 from labelwood.models.tree_nodes import first_blocks, search_tree, training_nodes
+from labelwood.models.tree_reasons import LOWEST_SCORE, log_score
 from labelwood.models.weight_blocks import (
     LOSSES,
     WeightBlocks,
@@ -148,7 +149,7 @@ class HierarchicalXC(Model):
             own = self._pushes(row, columns[codes.indices], codes.data, weights)
             pushes = [Contribution(node, -1, 1.0, bias, bias), *(Contribution(node, *push) for push in own)]
             margin = sum(push.contribution for push in pushes)
-            below = max(LOWEST_SCORE, score + _log_score(p.link, margin))
+            below = max(LOWEST_SCORE, score + log_score(p.link, margin))
             nodes.append(NodeScore(node, margin, below - score))
             parts += pushes
             score = below

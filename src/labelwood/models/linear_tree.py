@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,75 +11,45 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
+from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ModelFileError
-from labelwood.labelindex.build import build_tree
-from labelwood.labelindex.interpolated import balance_of_ratio
 from labelwood.labelindex.tree import LabelTree
-from labelwood.labelspace.frequencies import cover_frequencies, label_frequencies
 from labelwood.labelspace.pifa import label_vectors
-from labelwood.matrices import normalized_rows
+from labelwood.labelspace.weighting import label_costs
+from labelwood.matrices import as_labels, normalized_rows
 from labelwood.models.base import Arrays, Model
-from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
-from labelwood.models.tree_nodes import first_blocks, label_filter, search_tree, training_nodes
+from labelwood.models.block_edits import stored_as, within_budget
+from labelwood.models.explanation import Explanation
+from labelwood.models.kept_rows import row_arrays, rows_from_arrays
+from labelwood.models.linear_tree_params import LINKS, LinearTreeParams, SearchResult
+from labelwood.models.tree_choice import built_tree, own_tree, vectors_for_tree
+from labelwood.models.tree_nodes import label_filter, search_tree
+from labelwood.models.tree_reasons import path_explanation
+from labelwood.models.tree_training import TrainingRows, match_options, train_tree
+from labelwood.models.tree_update import (
+    Update,
+    checked_growth,
+    checked_rows,
+    extended_ranks,
+    grown_names,
+    joined_rows,
+    updated_tree,
+)
 from labelwood.models.weight_blocks import (
-    LOSSES,
     WeightBlocks,
     rank_features,
     ranked_rows,
     solver_options,
-    train_blocks,
     training_memory,
 )
-from labelwood.params import Params, param
-from labelwood.progress import Progress
+from labelwood.progress import SILENT, Progress
 from labelwood.topk import TopK, empty
 
-# Path scores are cut off here, as in the native search: exp of less is 0 in a float.
-LOWEST_SCORE = -80.0
-LINKS = ("hinge2", "hinge3", "log-sigmoid")
 # Each tree of a forest is asked for this many more labels than wanted: a label that one tree ranks low may still win.
 SPARE_LABELS = 10
-
-
-@dataclass(frozen=True)
-class LinearTreeParams(Params):
-    """Parameters of the linear tree."""
-
-    balance: float = param(0.0, "from 0: similar labels together, to 2: popular labels near the root", low=0, high=2)
-    balance_ratio: float | None = param(None, "the same knob from 0 up: balance = 2 r / (1 + r)", low=0, kind=float)
-    cover: str = param(
-        "marginal", "which of its labels a row counts for, where frequency rules", choices=("marginal", "greedy")
-    )
-    path: str = param(
-        "waypoint",
-        "from similarity to frequency by way of weighted 2-means, or directly",
-        choices=("waypoint", "direct"),
-    )
-    n_trees: int = param(1, "trees to average, each with its own seed", low=1, high=1000)
-    arity: int = param(256, "children of a node, at most", low=2, high=1024)
-    max_leaf: int = param(256, "labels in a leaf, at most", low=1)
-    C: float = param(1.0, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
-    rare_power: float = param(
-        0.15, "a label with n rows gets the cost C (20 / n)^rare_power; 0: all labels the same", low=0, high=2
-    )
-    loss: str = param("squared-hinge", "what an error costs", choices=LOSSES)
-    eps: float = param(0.1, "stop when no dual gradient is larger", low=0, low_open=True)
-    max_passes: int = param(20, "stop after this many passes over a node's rows", low=1)
-    bias: float = param(1.0, "value of the constant feature; 0: no bias", low=0)
-    prune: float = param(0.1, "weights smaller than this are dropped", low=0)
-    normalize: bool = param(True, "scale rows to length 1 first")
-    link: str = param("hinge3", "how a margin becomes a log score", choices=LINKS)
-    beam: int = param(0, "nodes kept per level; 0: exact best-first search", low=0)
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What a search found and what it cost: blocks evaluated and the depth of the deepest answer, for every row."""
-
-    top: TopK
-    n_blocks: npt.NDArray[np.int32]
-    depth: npt.NDArray[np.float64]
+# What a saved folder holds beside arrays, from above: the manifest and the file's header, for each tree and once more.
+FOLDER_BYTES = 8192
+_NO_FILTER = (np.zeros(0, np.uint8), np.zeros(0, np.uint8))
 
 
 class LinearTree(Model):
@@ -96,53 +64,191 @@ class LinearTree(Model):
 
     # training
 
+    def fit(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+        tree: LabelTree | None = None,
+        negatives: Any = None,
+    ) -> LinearTree:
+        """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels) or a Dataset.
+
+        memory: refuse with BudgetError, before any work, if training would need more bytes than this beside the data.
+        tree: your own tree over the labels, in place of the one made here. negatives: a matrix (n_rows, n_labels) whose
+        entries name rows that each label's leaf, and the nodes above it, should also learn from.
+        """
+        self._given = (tree, None if negatives is None else as_labels(negatives, "negatives"))
+        try:
+            return super().fit(x, y, memory=memory, progress=progress)
+        finally:
+            del self._given
+
     def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        self.feature_rank_ = rank_features(x)
-        n_features = int(self.feature_rank_.max(initial=-1)) + 1
-        rows = ranked_rows(x, self.feature_rank_, parameters.normalize)
-        vectors = label_vectors(normalized_rows(x), y, n_threads=parameters.n_threads)
-        options = solver_options(parameters)
-        by_label = y.tocsc()
+        budget = parameters.budget_bytes()
+        given, negatives = self._given
+        if negatives is not None and negatives.shape != y.shape:
+            raise DataError(f"negatives has the shape {negatives.shape}, but must have that of y, {y.shape}")
+        own = own_tree(given, parameters, y.shape[1], self._words)
+        vectors = None if own is not None else vectors_for_tree(x, y, parameters, self._words)
+        rank = rank_features(x)
+        data = self._training_rows(x, y, rank, parameters, negatives)
         trees, blocks = [], []
         for number in range(parameters.n_trees):
             which = "" if parameters.n_trees == 1 else f" of tree {number + 1}"
-            tree = self._tree(vectors, y, parameters, number, progress)
-            in_order = by_label[:, tree.label_order]
-            nodes = training_nodes(tree)
+            tree = built_tree(vectors, y, parameters, number, progress) if own is None else own
             trees.append(tree)
-            blocks.append(train_blocks(rows, n_features, in_order, nodes, options, progress, f"classifiers{which}"))
-        self._take(trees, blocks)
+            seeded = replace(data, options=replace(data.options, seed=parameters.seed + (number if own else 0)))
+            blocks.append(train_tree(seeded, tree, match_options(parameters), progress, f"classifiers{which}"))
+        kept = (x.copy(), y.copy()) if parameters.keep_rows else None
+        names = self._words.label_names
+        self._finish(trees, blocks, rank, kept, np.zeros(0, np.int32), parameters, budget, y.shape[1], names)
 
-    def _tree(
-        self, vectors: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, number: int, progress: Progress
-    ) -> LabelTree:
-        balance = parameters.balance
-        if parameters.balance_ratio is not None:
-            balance = balance_of_ratio(parameters.balance_ratio)
-        direct = parameters.path == "direct"
-        needs_cover = balance > (0 if direct else 1)
-        return build_tree(
-            "direct" if direct else "interpolated",
-            vectors=vectors,
-            frequencies=label_frequencies(y) if y.nnz else np.ones(y.shape[1]),
-            cover_frequencies=cover_frequencies(y, parameters.cover) if needs_cover and y.nnz else None,
-            balance=balance,
-            max_leaf=parameters.max_leaf,
-            collapse=merged_levels(y.shape[1], parameters.max_leaf, parameters.arity),
-            seed=parameters.seed + number,
-            n_threads=parameters.n_threads,
-            progress=progress,
+    def _training_rows(
+        self,
+        x: sparse.csr_matrix,
+        y: sparse.csr_matrix,
+        rank: npt.NDArray[np.int32],
+        parameters: Any,
+        negatives: sparse.csr_matrix | None = None,
+    ) -> TrainingRows:
+        by_label = y.tocsc()
+        return TrainingRows(
+            rows=ranked_rows(x, rank, parameters.normalize),
+            n_features=int(rank.max(initial=-1)) + 1,
+            by_label=by_label,
+            options=solver_options(parameters, positive=parameters.C_pos, negative=parameters.C_neg),
+            label_costs=label_costs(np.diff(by_label.indptr).astype(np.int64), y.shape[0], parameters.weighting),
+            given_negatives=negatives,
         )
+
+    def partial_fit(self, x: Any, y: Any = None, *, earlier: Any = None, progress: Progress = SILENT) -> LinearTree:
+        """The model itself, taught new rows x with labels y (or a Dataset); an untrained model is fitted.
+
+        Columns of y beyond those known are new labels. Only nodes above a label of a new row are trained again, from
+        their present weights, on the earlier rows and the new ones. The earlier rows are those the model kept
+        (keep_rows=True), or `earlier`, a pair (x, y) or a Dataset. Retired labels in y are answered again.
+        """
+        if not hasattr(self, "n_labels_"):
+            return self.fit(x, y, progress=progress)
+        p = self.parameters_
+        new_x, new_y, names = checked_rows(x, y, "partial_fit")
+        self._checked_features(new_x)
+        checked_growth(new_y.shape[1], self.n_labels_)
+        label_names = grown_names(self.label_names_, names, new_y.shape[1])
+        old_x, old_y = self._earlier_rows(earlier, new_y.shape[1])
+        all_x = joined_rows(old_x, new_x, self.n_features_)
+        all_y = joined_rows(old_y, new_y, new_y.shape[1])
+        rank = extended_ranks(self.feature_rank_, new_x)
+        n_new = new_y.shape[1] - self.n_labels_
+        vectors = label_vectors(normalized_rows(all_x), all_y, n_threads=p.n_threads) if n_new else all_x[:0]
+        update = Update(
+            self._training_rows(all_x, all_y, rank, p),
+            old_x.shape[0],
+            vectors,
+            ranked_rows(vectors[self.n_labels_ :], rank, p.normalize) if n_new else ranked_rows(all_x[:0], rank, False),
+            p.max_leaf,
+            p.seed,
+        )
+        trees, blocks = [], []
+        for tree, weights in zip(self.trees_, self.blocks_, strict=True):
+            half = stored_as(weights, "half", p.n_threads)
+            grown, taught = updated_tree(update, tree, half, match_options(p), LINKS.index(p.link), progress)
+            trees.append(grown)
+            blocks.append(taught)
+        retired = np.setdiff1d(self.retired_, new_y.indices).astype(np.int32)
+        kept = (all_x, all_y) if p.keep_rows else None
+        self._finish(trees, blocks, rank, kept, retired, p, p.budget_bytes(), new_y.shape[1], label_names)
+        counts = np.bincount(new_y.indices, minlength=new_y.shape[1]).astype(np.int64)
+        counts[: self.n_labels_] += self.label_counts_
+        self._set_shape(self.n_features_, new_y.shape[1], p)
+        self.label_counts_, self.label_names_ = counts, label_names
+        self.n_rows_ += int(new_x.shape[0])
+        return self
+
+    def _earlier_rows(self, earlier: Any, n_labels: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+        if earlier is None and self.rows_ is not None:
+            return self.rows_
+        if earlier is None:
+            raise DataError(
+                "partial_fit needs the rows that the model was trained on: train it with keep_rows=True, or give "
+                "partial_fit(x, y, earlier=(x, y))"
+            )
+        pair = (earlier, None) if isinstance(earlier, Dataset) else tuple(earlier)
+        if len(pair) != 2:
+            raise DataError(f"earlier must be a pair (x, y) or a Dataset, but has {len(pair)} parts")
+        old_x, old_y, _ = checked_rows(pair[0], pair[1], "earlier")
+        self._checked_features(old_x)
+        if old_y.shape[1] > n_labels:
+            raise DataError(f"the earlier rows have {old_y.shape[1]} label columns, the new ones {n_labels}")
+        return old_x, old_y
+
+    def retire(self, labels: Iterable[int]) -> LinearTree:
+        """The model itself, which never answers these labels again; saved models remember it."""
+        self._check_fitted()
+        self._set_retired(np.union1d(self.retired_, self._checked_labels(labels, "retire")).astype(np.int32))
+        return self
+
+    def unretire(self, labels: Iterable[int]) -> LinearTree:
+        """The model itself, which answers these retired labels again, as it was trained to."""
+        self._check_fitted()
+        self._set_retired(np.setdiff1d(self.retired_, self._checked_labels(labels, "unretire")).astype(np.int32))
+        return self
+
+    def _set_retired(self, retired: npt.NDArray[np.int32]) -> None:
+        self.retired_ = retired
+        if not len(retired):
+            self._standing = _NO_FILTER
+            return
+        mask = np.ones(self.trees_[0].n_labels, bool)
+        mask[retired] = False
+        parts = [label_filter(tree, mask) for tree in self.trees_]
+        self._standing = (np.concatenate([one for one, _ in parts]), np.concatenate([two for _, two in parts]))
 
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
         # label vectors, then the blocks of every tree
-        return training_memory(x, y, parameters.n_threads, per_weight=8 + 6 * parameters.n_trees)
+        needed = training_memory(x, y, parameters.n_threads, per_weight=8 + 6 * parameters.n_trees)
+        if parameters.keep_rows:
+            needed += 8 * x.nnz + 8 * y.nnz
+        if parameters.negatives != "tfn":  # beams of two levels, and their (row, node) pairs while they are sorted
+            needed += 64 * parameters.match_beam * x.shape[0]
+        return needed
 
-    def _take(self, trees: list[LabelTree], blocks: list[WeightBlocks]) -> None:
+    def _finish(
+        self,
+        trees: list[LabelTree],
+        blocks: list[WeightBlocks],
+        rank: npt.NDArray[np.int32],
+        rows: tuple[sparse.csr_matrix, sparse.csr_matrix] | None,
+        retired: npt.NDArray[np.int32],
+        parameters: Any,
+        budget: int | None,
+        n_labels: int,
+        label_names: tuple[str, ...] | None,
+    ) -> None:
+        """Store the weights as asked, within the budget, and take everything over at once: an error changes nothing."""
+        if budget is None:
+            blocks = [stored_as(part, parameters.weights, parameters.n_threads) for part in blocks]
+        else:
+            beside = rank.nbytes + retired.nbytes + 8 * n_labels + FOLDER_BYTES * (1 + len(trees))
+            beside += sum(array.nbytes for tree in trees for array in tree.to_arrays().values())
+            beside += sum(array.nbytes for array in row_arrays(rows).values())
+            beside += sum(8 + len(name.encode()) for name in label_names or ())
+            blocks = within_budget(blocks, parameters.weights, budget - beside, parameters.n_threads)
+        self.feature_rank_ = rank
+        self.rows_ = rows
+        self._take(trees, blocks, retired)
+
+    def _take(
+        self, trees: list[LabelTree], blocks: list[WeightBlocks], retired: npt.NDArray[np.int32] | None = None
+    ) -> None:
         self.trees_ = trees
         self.blocks_ = blocks
         found = [search_tree(tree, weights) for tree, weights in zip(trees, blocks, strict=True)]
         self._forest = _native.Forest([weights.native for weights in blocks], found, self.feature_rank_)
+        self._set_retired(np.zeros(0, np.int32) if retired is None else retired)
 
     # answering
 
@@ -196,7 +302,7 @@ class LinearTree(Model):
         """
         self._check_fitted()
         self._check_k(k)
-        top = self._query(columns, values, min(int(k), self.n_labels_))
+        top = self._query(columns, values, min(int(k), self.n_labels_)) if self._standing is _NO_FILTER else None
         if top is None:
             row = sparse.csr_matrix((values, columns, [0, len(columns)]), shape=(1, self.n_features_))
             top = super().predict(row, k)
@@ -206,7 +312,8 @@ class LinearTree(Model):
     def _one_row(self, x: Any, k: int) -> TopK | None:
         """The answer for a plain float32 CSR row without the checks and copies that a batch needs; else None."""
         if (
-            type(x) not in (sparse.csr_matrix, sparse.csr_array)
+            getattr(self, "_standing", _NO_FILTER) is not _NO_FILTER
+            or type(x) not in (sparse.csr_matrix, sparse.csr_array)
             or type(k) is not int
             or not hasattr(self, "n_labels_")
             or x.shape != (1, self.n_features_)
@@ -227,8 +334,7 @@ class LinearTree(Model):
         return top if found >= 0 else None
 
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        none = np.zeros(0, np.uint8)
-        return self._search(x, k, self.parameters_.beam, 0, none, none)[0]
+        return self._search(x, k, self.parameters_.beam, 0, *self._standing)[0]
 
     def _search(
         self,
@@ -256,18 +362,20 @@ class LinearTree(Model):
         self, allow: Iterable[int] | None, deny: Iterable[int] | None
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
         if allow is None and deny is None:
-            return np.zeros(0, np.uint8), np.zeros(0, np.uint8)
+            return self._standing
         mask = np.full(self.n_labels_, allow is None)
-        for labels, value in ((allow, True), (deny, False)):
-            if labels is None:
-                continue
-            chosen = np.asarray(list(labels), dtype=np.int64)
-            bad = chosen[(chosen < 0) | (chosen >= self.n_labels_)]
-            if len(bad):
-                raise DataError(f"label {bad[0]} of the filter is outside 0..{self.n_labels_ - 1}")
-            mask[chosen] = value
+        for labels, value in ((allow, True), (deny, False), (self.retired_, False)):
+            if labels is not None:
+                mask[self._checked_labels(labels, "the filter")] = value
         parts = [label_filter(tree, mask) for tree in self.trees_]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def _checked_labels(self, labels: Iterable[int], what: str) -> npt.NDArray[np.int64]:
+        chosen = np.asarray(list(labels), dtype=np.int64)
+        bad = chosen[(chosen < 0) | (chosen >= self.n_labels_)]
+        if len(bad):
+            raise DataError(f"label {bad[0]} of {what} is outside 0..{self.n_labels_ - 1}")
+        return chosen
 
     # figures
 
@@ -301,37 +409,7 @@ class LinearTree(Model):
         p = self.parameters_
         rows = ranked_rows(row, self.feature_rank_, p.normalize)
         # Of several trees the first is explained: its path, its score.
-        tree, blocks = self.trees_[0], self.blocks_[0]
-        columns = columns_of_ranks(self.feature_rank_, blocks.n_features)
-        nodes: list[NodeScore] = []
-        parts: list[Contribution] = []
-        path_score = 0.0
-        for node, classifier in self._classifiers(tree, label):
-            reasons = classifier_reasons(blocks, classifier, node, rows, columns)
-            parts.extend(reasons)
-            margin = sum(reason.contribution for reason in reasons)
-            below = max(LOWEST_SCORE, path_score + _log_score(p.link, margin))
-            nodes.append(NodeScore(node, margin, below - path_score))
-            path_score = below
-        return Explanation(label, float(np.exp(path_score)), tuple(nodes), tuple(parts))
-
-    def _classifiers(self, tree: LabelTree, label: int) -> list[tuple[int, int]]:
-        """(node, number of the classifier) from the root's child down to the label's own.
-
-        The label's own classifier counts as a node of its own, n_nodes + label, unless it is alone in its leaf: then
-        the leaf's classifier is its own.
-        """
-        blocks = self.blocks_[0]
-        first = blocks.child_start[first_blocks(tree)]
-        path = [int(node) for node in tree.path(label)]
-        found = [
-            (child, int(first[parent]) + child - int(tree.first_child[parent])) for parent, child in pairwise(path)
-        ]
-        leaf = path[-1]
-        if found and tree.n_labels_in[leaf] == 1:
-            return found
-        place = int(np.flatnonzero(tree.labels_below(leaf) == label)[0])
-        return [*found, (tree.n_nodes + label, int(first[leaf]) + place)]
+        return path_explanation(self.trees_[0], self.blocks_[0], self.feature_rank_, rows, label, p.link)
 
     # storage
 
@@ -340,6 +418,9 @@ class LinearTree(Model):
         for number, (tree, blocks) in enumerate(zip(self.trees_, self.blocks_, strict=True)):
             arrays.update({f"tree{number}.{name}": array for name, array in tree.to_arrays().items()})
             arrays.update(blocks.to_arrays(f"blocks{number}."))
+        if len(self.retired_):
+            arrays["retired"] = self.retired_
+        arrays.update(row_arrays(self.rows_))
         return arrays
 
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
@@ -358,27 +439,11 @@ class LinearTree(Model):
             blocks.append(WeightBlocks.from_arrays(n_features, arrays, f"blocks{number}."))
             if trees[-1].n_labels != self.n_labels_:
                 raise ModelFileError(f"linear-tree: a tree of {trees[-1].n_labels} labels for {self.n_labels_} labels")
+        retired = arrays.get("retired", np.zeros(0, np.int32))
+        if retired.dtype != np.int32 or retired.ndim != 1 or not np.all((retired >= 0) & (retired < self.n_labels_)):
+            raise ModelFileError(f"linear-tree: retired labels are no labels 0..{self.n_labels_ - 1}")
+        self.rows_ = rows_from_arrays(arrays, self.n_rows_, self.n_features_, self.n_labels_)
         try:
-            self._take(trees, blocks)
+            self._take(trees, blocks, retired)
         except ValueError as error:
             raise ModelFileError(f"linear-tree: {error}") from error
-
-
-def merged_levels(n_labels: int, max_leaf: int, arity: int) -> int:
-    """How many levels of a binary tree become one, so that nodes have at most `arity` children and levels are even.
-
-    100,000 labels in leaves of 256 need 9 binary levels: 5 and 4 (32 and 16 children) train in about half the time of
-    8 and 1 (256 and 2), at the same precision within 0.5.
-    """
-    binary_levels = max(1, math.ceil(math.log2(max(2, n_labels / max_leaf))))
-    most = arity.bit_length() - 1
-    steps = math.ceil(binary_levels / most)
-    return math.ceil(binary_levels / steps)
-
-
-def _log_score(link: str, margin: float) -> float:
-    """What a classifier's margin adds to the log score of a path; the native search computes the same."""
-    if link == "log-sigmoid":
-        return float(-np.logaddexp(0, -2 * margin))
-    lack = max(0.0, 1.0 - margin)
-    return float(-(lack**2 if link == "hinge2" else lack**3))

@@ -20,6 +20,7 @@ _MODELS = {
     "neuralxc": ("labelwood.models.neural.neuralxc", "NeuralXC"),
     "hierarchicalxc": ("labelwood.models.hierarchicalxc", "HierarchicalXC"),
     "glas": ("labelwood.models.neural.glas", "GLaS"),
+    "dxml": ("labelwood.models.neural.dxml", "DXML"),
 }
 
 

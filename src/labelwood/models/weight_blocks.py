@@ -22,6 +22,7 @@ from labelwood.models.base import Arrays
 from labelwood.progress import Progress
 
 LOSSES = ("squared-hinge", "logistic")
+WEIGHTS = ("half", "int8")
 # The margin of a label without a single training row: below any trained one that matters, so it comes last.
 UNTRAINED_MARGIN = -10.0
 MAX_CHILDREN = 256  # classifiers in one block
@@ -46,16 +47,16 @@ class SolverOptions:
     n_threads: int
 
 
-def solver_options(parameters: Any) -> SolverOptions:
-    """The solver's options from the parameters that every linear model declares."""
+def solver_options(parameters: Any, *, positive: float = 1.0, negative: float = 1.0) -> SolverOptions:
+    """The solver's options from the parameters that every linear model declares; factors of the two costs."""
     return SolverOptions(
         loss=parameters.loss,
         eps=parameters.eps,
         max_passes=parameters.max_passes,
         bias=parameters.bias,
         prune=parameters.prune,
-        cost_positive=parameters.C,
-        cost_negative=parameters.C,
+        cost_positive=parameters.C * positive,
+        cost_negative=parameters.C * negative,
         rare_power=parameters.rare_power,
         seed=parameters.seed,
         n_threads=parameters.n_threads or 0,
@@ -76,13 +77,58 @@ class Rows:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Tree nodes to train: node n has children over label places child_bound[child_start[n]] .. (m + 1 bounds each)."""
+    """Tree nodes to train: node n has children over label places child_bound[child_start[n]] .. (m + 1 bounds each).
+
+    extra_rows: negatives beside the rows with a label below the node; with extra_alone they are the only negatives.
+    child_cost: beside child_bound, factors of the cost of each child's positive rows.
+    """
 
     child_start: npt.NDArray[np.int64]
     child_bound: npt.NDArray[np.int64]
     extra_start: npt.NDArray[np.int64]
     extra_rows: npt.NDArray[np.int32]
     all_rows: bool = False
+    extra_alone: bool = False
+    child_cost: npt.NDArray[np.float32] | None = None
+
+    def take(self, chosen: npt.NDArray[np.int64]) -> Nodes:
+        """Some of the nodes, in the order given."""
+        bounds = segments(self.child_start, chosen)
+        extra = segments(self.extra_start, chosen)
+        return Nodes(
+            starts_of(np.diff(self.child_start)[chosen]),
+            self.child_bound[bounds],
+            starts_of(np.diff(self.extra_start)[chosen]),
+            self.extra_rows[extra],
+            self.all_rows,
+            self.extra_alone,
+            None if self.child_cost is None else self.child_cost[bounds],
+        )
+
+
+def starts_of(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where segments of these lengths begin when they follow each other, then their sum."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def segments(starts: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The places of the chosen segments, one segment after the other."""
+    lengths = np.diff(starts)[chosen]
+    begins = np.repeat(starts[:-1][chosen] - (np.cumsum(lengths) - lengths), lengths)
+    return (begins + np.arange(int(lengths.sum()))).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Weights to start from: first_block (-1: none) and n_children of every node in `blocks`.
+
+    They are taken as the solution for the rows before first_new_row.
+    """
+
+    blocks: WeightBlocks
+    first_block: npt.NDArray[np.int64]
+    n_children: npt.NDArray[np.int64]
+    first_new_row: int
 
 
 def rank_features(x: sparse.csr_matrix) -> npt.NDArray[np.int32]:
@@ -125,6 +171,7 @@ def train_blocks(
     options: SolverOptions,
     progress: Progress,
     what: str,
+    earlier: Earlier | None = None,
 ) -> WeightBlocks:
     """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p."""
     with np.errstate(over="ignore"):
@@ -158,6 +205,12 @@ def train_blocks(
         options.seed,
         options.n_threads,
         lambda done, total: progress.step(what, done, total),
+        nodes.extra_alone,
+        nodes.child_cost,
+        None if earlier is None else earlier.blocks.native,
+        None if earlier is None else earlier.first_block,
+        None if earlier is None else earlier.n_children,
+        0 if earlier is None else earlier.first_new_row,
     )
     return WeightBlocks(n_features, arrays)
 
@@ -184,8 +237,9 @@ class WeightBlocks:
         except (TypeError, ValueError, KeyError) as error:
             raise ModelFileError(f"the weight blocks are damaged: {error}") from error
         # The weights are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
-        if not np.all(np.isfinite(blocks.arrays["bias"])):
-            raise ModelFileError("the weight blocks are damaged: a bias is not a finite number")
+        for name in ("bias", "scale"):
+            if name in blocks.arrays and not np.all(np.isfinite(blocks.arrays[name])):
+                raise ModelFileError(f"the weight blocks are damaged: a {name} is not a finite number")
         return blocks
 
     def margins(

@@ -1,0 +1,126 @@
+"""What each part of DXML is worth: precision on the test rows of a data set, every variant trained alike.
+
+Variants change one thing of the defaults; how neighbours vote is chosen on held-out training rows each time. "k-NN on
+the features" uses the same votes and the same choice on plain normalised rows. `--splits` runs random splits instead,
+with the defaults, as published figures do: the columns of a *_trSplit file where there are several, else ten splits of
+the same sizes drawn here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+import labelwood as lw
+from labelwood.matrices import normalized_rows
+from labelwood.models.neural.neighbor_votes import NEIGHBORS, best_labels, chosen_rule, voted
+from labelwood.models.neural.sampling import validation_split
+from labelwood.neighbors.store import VectorStore
+
+DATA = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data")
+KS = (1, 3, 5)
+VARIANTS = {
+    "defaults": {},
+    "one network": {"n_networks": 1},
+    "one network, linear": {"n_networks": 1, "nonlinear": False},
+    "one network, votes only": {"n_networks": 1, "blend": 0.0},
+    "one network, unweighted votes": {"n_networks": 1, "blend": 0.0, "temperature": float("inf")},
+    "one network, no self loops": {"n_networks": 1, "self_loops": False},
+    "one network, edges of weight 1, no self loops": {"n_networks": 1, "self_loops": False, "weighted": False},
+    "one network, window 5": {"n_networks": 1, "window": 5},
+    "one network, 100 numbers": {"n_networks": 1, "dim": 100},
+    "one network, DeepWalk": {"n_networks": 1, "embedding": "deepwalk", "window": 5},
+    "one network, no length 1": {"n_networks": 1, "out_norm": False},
+}
+
+
+def read(name: str) -> tuple[sparse.csr_matrix, ...]:
+    train, test = lw.read(DATA / name / "train.txt.gz"), lw.read(DATA / name / "test.txt.gz")
+    return train.features(), train.y, test.features(), test.y
+
+
+def shown(top: lw.TopK, y: sparse.csr_matrix) -> str:
+    found = lw.evaluate(top, y)
+    return " | ".join(f"{found[f'P@{k}']:.2f}" for k in KS)
+
+
+def plain_neighbors(
+    x: sparse.csr_matrix, y: sparse.csr_matrix, test_x: sparse.csr_matrix, seed: int = 0
+) -> tuple[lw.TopK, str]:
+    """(answers, rule) of k-NN on the features themselves."""
+    dense = np.asarray(normalized_rows(x).todense(), np.float32)
+    seen, held = validation_split(len(dense), 0.1, seed, 2000)
+    none = np.zeros((len(dense), 1), np.float32), np.zeros((y.shape[1], 1), np.float32)
+    store = VectorStore.of(dense[seen])
+    ids, cosines = store.nearest(store.queries(dense[held]), max(NEIGHBORS))
+    rule, _ = chosen_rule(ids, cosines, y[seen], none[0][held], none[1], y[held], (None, None, 0.0))
+    store = VectorStore.of(dense)
+    ids, cosines = store.nearest(store.queries(np.asarray(normalized_rows(test_x).todense(), np.float32)), rule.k)
+    scores = voted(ids, cosines, y, rule, np.zeros((len(ids), 1), np.float32), none[1])
+    return best_labels(scores, max(KS)), f"k={rule.k}, temperature {rule.temperature:g}"
+
+
+def ablation(name: str, wanted: list[str], threads: int) -> None:
+    x, y, test_x, test_y = read(name)
+    print(f"{name}: {x.shape[0]:,} training rows, {test_x.shape[0]:,} test rows, {y.shape[1]:,} labels")
+    print("| | P@1 | P@3 | P@5 | votes | fit, CPU s |")
+    print("|---|---|---|---|---|---|")
+    if x.shape[0] * x.shape[1] <= 100_000_000:
+        top, rule = plain_neighbors(x, y, test_x)
+        print(f"| k-NN on the features | {shown(top, test_y)} | {rule} | |", flush=True)
+    for variant in wanted:
+        start = time.process_time()
+        model = lw.DXML(n_threads=threads, **VARIANTS[variant]).fit(x, y)
+        used = time.process_time() - start
+        rule = model.rule_
+        votes = f"k={rule.k}, temperature {rule.temperature:g}, blend {rule.blend:g}"
+        print(f"| {variant} | {shown(model.predict(test_x, max(KS)), test_y)} | {votes} | {used:.0f} |", flush=True)
+
+
+def random_splits(name: str, n_rows: int, n_splits: int = 10) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(training rows, test rows) of every split."""
+    for path in sorted((DATA / name).glob("*_trSplit.txt.gz")):
+        train = np.loadtxt(path, dtype=np.int64, ndmin=2) - 1
+        if train.shape[1] > 1:
+            other = path.with_name(path.name.replace("_trSplit", "_tstSplit"))
+            test = np.loadtxt(other, dtype=np.int64, ndmin=2) - 1
+            return [(train[:, i], test[:, i]) for i in range(train.shape[1])]
+    n_train = lw.read(DATA / name / "train.txt.gz").n_rows
+    orders = [np.random.default_rng(split).permutation(n_rows) for split in range(n_splits)]
+    return [(order[:n_train], order[n_train:]) for order in orders]
+
+
+def splits(name: str, threads: int) -> None:
+    """Precision with the defaults on the ten random splits, and their mean."""
+    whole = lw.read(DATA / name / "data.txt.gz")
+    x, y = whole.features(), whole.y
+    pairs = random_splits(name, x.shape[0])
+    found = []
+    for split, (train, test) in enumerate(pairs):
+        model = lw.DXML(n_threads=threads).fit(x[train], y[train])
+        figures = lw.evaluate(model.predict(x[test], max(KS)), y[test])
+        found.append([figures[f"P@{k}"] for k in KS])
+        print(f"{name}, split {split}: " + " / ".join(f"{value:.2f}" for value in found[-1]), flush=True)
+    print(f"{name}, mean: " + " / ".join(f"{value:.2f}" for value in np.mean(found, axis=0)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="a data set of LABELWOOD_DATA")
+    parser.add_argument("--variants", help="some variants, separated by ';'")
+    parser.add_argument("--splits", action="store_true", help="the ten random splits instead")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    if options.splits:
+        splits(options.name, options.threads)
+    else:
+        ablation(options.name, options.variants.split(";") if options.variants else list(VARIANTS), options.threads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""A label hierarchy from a file: one line a name, tab-separated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from labelwood.errors import DataError
+from labelwood.labelindex.hierarchy import tree_from_clusters, tree_from_parents
+from labelwood.labelindex.tree import LabelTree
+
+
+def read_hierarchy(path: str | Path, n_labels: int, label_names: Sequence[str] | None = None) -> LabelTree:
+    """The label tree of a file; DataError with file and line if it holds none for these labels.
+
+    Two columns, `name TAB parent`: a parent may have a line of its own, or none (then it is at the top, as is a name
+    with an empty parent). Three columns or more, `label TAB cluster TAB cluster inside it ...`: the clusters from the
+    top down. Names are label_names, or the numbers 0 .. n_labels - 1 where labels have no names. Every label needs a
+    line; names that are no labels are allowed. Empty lines and lines that begin with # are left out.
+    """
+    lines = _lines(Path(path))
+    names = [str(n) for n in range(n_labels)] if label_names is None else list(label_names)
+    known = {fields[0] for _, fields in lines}
+    missing = [name for name in names if name not in known]
+    if missing:
+        kind = "label number" if label_names is None else "label"
+        raise DataError(f"{path}: {len(missing)} of {n_labels} labels have no line; the first is {kind} {missing[0]!r}")
+    if any(len(fields) > 2 for _, fields in lines):
+        clusters = {fields[0]: tuple(part for part in fields[1:] if part) for _, fields in lines}
+        return tree_from_clusters([clusters[name] for name in names])
+    return _tree_of_parents(lines, names, path)
+
+
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: the label hierarchy cannot be read ({error})") from None
+    found: list[tuple[int, list[str]]] = []
+    seen: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) < 2 or not fields[0]:
+            raise DataError(f"{path}, line {number}: expected a name, a tab and a parent, but got {line[:80]!r}")
+        if fields[0] in seen:
+            raise DataError(f"{path}, line {number}: {fields[0]!r} already has line {seen[fields[0]]}")
+        seen[fields[0]] = number
+        found.append((number, fields))
+    if not found:
+        raise DataError(f"{path}: the label hierarchy is empty")
+    return found
+
+
+def _tree_of_parents(lines: list[tuple[int, list[str]]], names: list[str], path: str | Path) -> LabelTree:
+    parent_of = {fields[0]: fields[1] for _, fields in lines}
+    number: dict[str, int] = {}
+    for name, parent in parent_of.items():
+        for one in (parent, name):
+            if one:
+                number.setdefault(one, len(number))
+    parents = [-1] * len(number)
+    has_children = set()
+    for line, (name, parent) in zip((line for line, _ in lines), parent_of.items(), strict=True):
+        above, seen = parent, {name}
+        while above:
+            if above in seen:
+                raise DataError(f"{path}, line {line}: {name!r} is below itself")
+            seen.add(above)
+            above = parent_of.get(above, "")
+        if parent:
+            parents[number[name]] = number[parent]
+            has_children.add(parent)
+    # A label that is nobody's parent is held by its parent: sibling labels share a leaf. At the top it stands alone.
+    holders = [
+        number[name] if name in has_children or not parent_of[name] else number[parent_of[name]] for name in names
+    ]
+    return tree_from_parents(parents, holders)

@@ -1,0 +1,90 @@
+"""DXML's network, trained: sparse rows -> the vector space of the labels. The only part of DXML that needs torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+
+from labelwood.data.keyed_random import keyed_bits
+from labelwood.models.neural.encoders import Arrays, BagEncoder
+from labelwood.models.neural.losses import smooth_l1_loss
+from labelwood.models.neural.runtime import chosen_device
+from labelwood.models.neural.sampling import RowBatch, row_batch
+from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
+from labelwood.progress import Progress
+
+Float32 = npt.NDArray[np.float32]
+
+
+class Regressor(nn.Module):
+    """x -> activation(x W1 + b1) -> dropout -> W2 + b2 [-> length 1]: DXML, figure 1."""
+
+    def __init__(self, n_features: int, dim: int, parameters: Any) -> None:
+        super().__init__()
+        self.encoder = BagEncoder(
+            n_features,
+            parameters.hidden,
+            residual=False,
+            dropout=parameters.dropout,
+            activation="relu" if parameters.nonlinear else "none",
+            sparse=parameters.optimizer == "adam",
+        )
+        self.out = nn.Linear(parameters.hidden, dim)
+        self.out_norm = parameters.out_norm
+
+    def forward(self, batch: RowBatch) -> Tensor:
+        """The vectors (n, dim) of sparse rows."""
+        vectors: Tensor = self.out(self.encoder(batch))
+        return nn.functional.normalize(vectors, dim=1) if self.out_norm else vectors
+
+    def arrays(self) -> Arrays:
+        """What prediction needs: BagEncoder's arrays, and the last layer as (inputs, outputs)."""
+        weight = self.out.weight.detach().cpu().numpy().T.astype(np.float32, order="C")
+        bias = self.out.bias.detach().cpu().numpy().astype(np.float32)
+        return {**self.encoder.arrays(), "out": weight, "out_bias": bias}
+
+
+def trained_network(
+    x: sparse.csr_matrix, targets: Float32, parameters: Any, number: int, progress: Progress
+) -> tuple[Arrays, float]:
+    """(arrays of the trained network, its last mean loss); `number` tells networks of one model apart."""
+    seed = int(keyed_bits(parameters.seed, 0x64786D6C, number)) >> 1
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = Regressor(x.shape[1], targets.shape[1], parameters)
+    device = chosen_device(parameters.device)
+    wanted = torch.from_numpy(targets)
+    keep = 1.0 - parameters.input_dropout
+
+    def batch_loss(rows: npt.NDArray[np.int64], step: int) -> Tensor:
+        batch = row_batch(x, rows, device)
+        if keep < 1:
+            thin = batch.thinned(keep)
+            batch = RowBatch(thin.indices, thin.offsets, thin.values / keep)
+        return smooth_l1_loss(network(batch), wanted[torch.from_numpy(rows)].to(device))
+
+    lr = parameters.learning_rate
+    if parameters.optimizer == "sgd":
+        groups = [ParameterGroup(list(network.parameters()), lr, "sgd", parameters.weight_decay, momentum=0.9)]
+    else:
+        dense = [*network.encoder.dense_parameters(), *network.out.parameters()]
+        groups = [
+            ParameterGroup(network.encoder.table_parameters(), lr, "sparse_adam", parameters.weight_decay),
+            ParameterGroup(dense, lr, "adamw", parameters.weight_decay),
+        ]
+    plan = TrainingPlan(
+        epochs=parameters.epochs if x.shape[0] else 0,
+        batch_size=parameters.batch_size,
+        seed=seed,
+        schedule="linear" if parameters.optimizer == "adam" else "constant",
+        swa_start=parameters.swa_start,
+        device=parameters.device,
+        n_threads=parameters.n_threads,
+    )
+    history = train(network, groups, batch_loss, x.shape[0], plan, progress=progress)
+    return network.arrays(), history.losses[-1] if history.losses else 0.0

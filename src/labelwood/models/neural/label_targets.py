@@ -1,0 +1,82 @@
+"""What DXML's network learns to hit: vectors of labels from a label graph, and of rows from their labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.data.keyed_random import keyed_uniform
+from labelwood.labelindex.graph import deepwalk, isolated_labels, netmf
+from labelwood.labelspace.pifa import label_vectors
+from labelwood.models.neural.forward import unit_rows
+
+Float32 = npt.NDArray[np.float32]
+EMBEDDINGS = ("netmf", "deepwalk")
+
+
+def graph_vectors(graph: sparse.csr_matrix, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> Float32:
+    """Unit vectors (n_labels, dim) of the labels of a graph.
+
+    A label that is alone in the graph, so that the graph says nothing of it, gets the mean of the vectors of the labels
+    with the most similar rows (by their mean features); a label without rows gets a random direction of its own.
+    """
+    seed, dim = parameters.seed, label_dim(parameters.dim, graph.shape[0])
+    if parameters.embedding == "deepwalk":
+        vectors = deepwalk(
+            graph,
+            dim,
+            n_walks=parameters.n_walks,
+            length=parameters.walk_length,
+            window=parameters.window,
+            seed=seed,
+            n_threads=parameters.n_threads,
+        )
+    else:
+        vectors = netmf(graph, dim, window=parameters.window, seed=seed)
+    vectors = unit_rows(vectors)
+    # With self loops a lonely label has a direction of its own as far as the rank allows; DeepWalk's is random.
+    lost = np.asarray(~vectors.any(axis=1))
+    if parameters.embedding == "deepwalk":
+        lost |= isolated_labels(graph)
+    if lost.any():
+        vectors[lost] = _by_features(vectors, lost, x, y, seed)
+    return vectors
+
+
+def label_dim(dim: int | None, n_labels: int) -> int:
+    """The dimension of label vectors: as asked for, else 300; never more than there are labels."""
+    return max(1, min(300 if dim is None else dim, n_labels))
+
+
+def row_targets(y: sparse.csr_matrix, vectors: Float32, unit: bool = True) -> Float32:
+    """The targets (n, dim) of rows: the mean of their labels' vectors, to length 1 if `unit`; zeros without labels."""
+    counts = np.maximum(np.diff(y.indptr), 1).astype(np.float32)
+    means = np.asarray((y @ vectors) / counts[:, None], np.float32)
+    return unit_rows(means) if unit else means
+
+
+def new_label_vectors(y: sparse.csr_matrix, vectors: Float32, n_new: int) -> Float32:
+    """Unit vectors (n_new, dim) of labels that came after training: the mean of the labels they occur with.
+
+    y: the labels of all rows; its last n_new columns are the new ones.
+    """
+    known = y[:, : len(vectors)]
+    together = y[:, len(vectors) : len(vectors) + n_new].T.tocsr() @ known
+    return unit_rows(np.asarray(together @ vectors, np.float32))
+
+
+def _by_features(
+    vectors: Float32, lost: npt.NDArray[np.bool_], x: sparse.csr_matrix, y: sparse.csr_matrix, seed: int
+) -> Float32:
+    features = label_vectors(x, y)
+    near = np.asarray((features[lost] @ features[~lost].T).todense(), np.float32)
+    weak = np.sort(near, axis=1)[:, -5:-4] if near.shape[1] > 5 else np.zeros((near.shape[0], 1), np.float32)
+    near[near < weak] = 0
+    found = near @ vectors[~lost]
+    alone = ~found.any(axis=1)
+    rows = np.flatnonzero(lost)[alone]
+    found[alone] = (keyed_uniform(seed, 3, rows[:, None], np.arange(vectors.shape[1])) - 0.5).astype(np.float32)
+    return unit_rows(found)

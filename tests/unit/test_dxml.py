@@ -1,0 +1,286 @@
+"""DXML: targets, votes, the index that grows, and the properties X2 to X6."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import labelwood as lw
+from labelwood.errors import DataError, ModelFileError
+from labelwood.labelindex.graph import edge_graph
+from labelwood.models.neural.label_targets import new_label_vectors, row_targets
+from labelwood.models.neural.neighbor_votes import VoteRule, best_labels, chosen_rule, vote_weights, voted
+from labelwood.models.neural.point_index import PointIndex, kmeans_centroids
+from labelwood.neighbors.store import unit_rows
+
+pytest.importorskip("torch")
+QUICK = {"n_threads": 1, "hidden": 32, "epochs": 15, "n_neighbors": 5, "temperature": 0.1, "blend": 0.0}
+
+
+def grouped(n_rows=120, n_features=30, n_labels=6, seed=0):
+    """Rows whose label decides which features they have."""
+    random = np.random.default_rng(seed)
+    label = random.integers(0, n_labels, n_rows)
+    x = 0.2 * random.random((n_rows, n_features))
+    x[np.arange(n_rows)[:, None], 5 * label[:, None] + np.arange(5)] += 1
+    y = np.zeros((n_rows, n_labels))
+    y[np.arange(n_rows), label] = 1
+    y[np.arange(n_rows), (label + 1) % n_labels] = random.random(n_rows) < 0.5
+    return sparse.csr_matrix(x.astype(np.float32)), sparse.csr_matrix(y)
+
+
+def same_state(one, other):
+    ours, theirs = one._arrays(), other._arrays()
+    assert set(ours) == set(theirs)
+    for name in ours:
+        assert ours[name].tobytes() == theirs[name].tobytes(), name
+    np.testing.assert_array_equal(one.label_counts_, other.label_counts_)
+    assert (one.n_rows_, one.n_labels_) == (other.n_rows_, other.n_labels_)
+
+
+def test_targets_are_means_of_label_vectors():
+    """X2: one label: its own vector; the order of labels does not matter."""
+    vectors = unit_rows(np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32))
+    y = sparse.csr_matrix(np.array([[0, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 0, 0, 0, 0]], np.float32))
+    targets = row_targets(y, vectors)
+    np.testing.assert_allclose(targets[0], vectors[1], atol=1e-6)
+    mean = (vectors[0] + vectors[2]) / 2
+    np.testing.assert_allclose(targets[1], mean / np.linalg.norm(mean), atol=1e-6)
+    np.testing.assert_array_equal(targets[2], 0)
+    order = np.array([3, 0, 4, 1, 2])
+    np.testing.assert_allclose(row_targets(y[:, order], vectors[order]), targets, atol=1e-6)
+    np.testing.assert_allclose(row_targets(y, vectors, unit=False)[1], mean, atol=1e-6)
+
+
+def test_smooth_l1_is_the_piecewise_formula():
+    """X3: at |d| = 0, just below and above 1, and 3; the gradient is never larger than 1."""
+    import torch
+
+    from labelwood.models.neural.losses import smooth_l1_loss
+
+    for d in (0.0, 1 - 1e-3, 1 + 1e-3, -3.0, 3.0):
+        found = torch.tensor([[d]], requires_grad=True)
+        loss = smooth_l1_loss(found, torch.zeros(1, 1))
+        assert loss.item() == pytest.approx(0.5 * d * d if abs(d) <= 1 else abs(d) - 0.5, abs=1e-6)
+        loss.backward()
+        assert found.grad.item() == pytest.approx(np.clip(d, -1, 1), abs=1e-6)
+    two = smooth_l1_loss(torch.tensor([[1.0, 2.0], [0.0, 0.0]]), torch.zeros(2, 2))
+    assert two.item() == pytest.approx((0.5 + 1.5) / 2)  # summed over dimensions, averaged over rows
+
+
+def test_vote_weights():
+    weights = vote_weights(np.array([[0.9, 0.8, -np.inf], [-np.inf] * 3], np.float32), 0.1)
+    np.testing.assert_allclose(weights[0, :2], np.array([np.e, 1]) / (np.e + 1), rtol=1e-5)
+    np.testing.assert_array_equal(weights[1], 0)
+    even = vote_weights(np.array([[0.9, 0.1]], np.float32), np.inf)
+    np.testing.assert_array_equal(even, [[0.5, 0.5]])
+
+
+def test_votes_are_shares_and_the_blend_adds_cosines():
+    y = sparse.csr_matrix(np.array([[1, 1, 0], [0, 1, 0]], np.float32))
+    ids, cosines = np.array([[0, 1, -1]], np.int32), np.array([[0.5, 0.5, -np.inf]], np.float32)
+    vectors, row = np.eye(3, dtype=np.float32), np.array([[1, 0, 0]], np.float32)
+    plain = voted(ids, cosines, y, VoteRule(3, 0.1, 0.0), row, vectors)
+    np.testing.assert_allclose(plain.toarray(), [[0.5, 1.0, 0.0]])
+    blended = voted(ids, cosines, y, VoteRule(3, 0.1, 0.8), row, vectors)
+    np.testing.assert_allclose(blended.toarray(), [[1.3, 1.0, 0.0]], rtol=1e-6)
+    assert best_labels(blended, 2).labels.tolist() == [[0, 1]]
+
+
+def test_the_rule_with_the_best_answers_is_chosen():
+    y = sparse.csr_matrix(np.eye(6, 2, dtype=np.float32) + np.eye(6, 2, -2) + np.eye(6, 2, -4))
+    ids = np.array([[0, 1, 3, 5, 2]] * 4, np.int32)  # the nearest is right, most of the others are not
+    cosines = np.array([[0.99, 0.5, 0.4, 0.3, 0.2]] * 4, np.float32)
+    truth = sparse.csr_matrix(np.array([[1, 0]] * 4, np.float32))
+    rows, vectors = np.zeros((4, 2), np.float32), np.zeros((2, 2), np.float32)
+    rule, p1 = chosen_rule(ids, cosines, y, rows, vectors, truth, (None, None, None))
+    assert p1 == 100
+    assert rule.temperature < np.inf
+    assert chosen_rule(ids, cosines, y, rows, vectors, truth, (5, np.inf, 0.0))[1] == 0
+
+
+def points_and_labels(n=60, seed=1):
+    random = np.random.default_rng(seed)
+    points = unit_rows(random.standard_normal((n, 7)).astype(np.float32))
+    return points, sparse.csr_matrix((random.random((n, 5)) < 0.4).astype(np.float32))
+
+
+def test_one_cluster_is_exact_and_a_point_finds_itself():
+    """X4: with one cluster the neighbours are those of an exact search; k=1 gives a training point its own labels."""
+    points, y = points_and_labels()
+    index = PointIndex(points, y, np.arange(60), kmeans_centroids(points, 1, 0, 1))
+    ids, _ = index.nearest(points, 4, 1, 1)
+    np.testing.assert_array_equal(ids, np.argsort(-(points @ points.T), axis=1, kind="stable")[:, :4])
+    top = best_labels(voted(ids, np.ones((60, 4), np.float32), y, VoteRule(1, 0.1, 0.0), points, points), 5)
+    for row, answers in enumerate(top):
+        assert {label for label, _ in answers} == set(y[row].indices)
+
+
+def test_probing_every_cluster_is_exact_and_one_is_a_part():
+    points, y = points_and_labels(200)
+    whole = PointIndex(points, y, np.arange(200), kmeans_centroids(points, 1, 0, 1))
+    parted = PointIndex(points, y, np.arange(200), kmeans_centroids(points, 6, 0, 1))
+    np.testing.assert_array_equal(parted.nearest(points, 5, 6, 1)[0], whole.nearest(points, 5, 1, 1)[0])
+    ids, _ = parted.nearest(points, 200, 1, 1)
+    assert np.all((ids >= 0).sum(axis=1) < 200)
+    assert np.all(np.diff(parted.starts) > 0)
+
+
+def test_an_index_that_grew_is_the_one_built_at_once():
+    """X5, on the index alone."""
+    points, y = points_and_labels(90)
+    centroids = kmeans_centroids(points[:40], 4, 0, 1)
+    once = PointIndex(points, y, np.arange(90), centroids)
+    grown = PointIndex(points[:40], y[:40], np.arange(40), centroids)
+    for row in range(40, 90):
+        grown = grown.grown(points[row : row + 1], y[row : row + 1], np.array([row]))
+    for name, array in once.arrays().items():
+        assert array.tobytes() == grown.arrays()[name].tobytes(), name
+
+
+@pytest.fixture(scope="module")
+def half():
+    x, y = grouped()
+    return lw.DXML(n_clusters=3, **QUICK).fit(x[:60], y[:60])
+
+
+def copy_of(model, folder):
+    model.save(folder)
+    return lw.load(folder)
+
+
+def test_rows_added_one_by_one_or_at_once_give_the_same_model(half, tmp_path):
+    """X5, on the model: frozen network and centroids."""
+    x, y = grouped()
+    wide = sparse.hstack([y, sparse.csr_matrix((120, 2))], format="lil")
+    wide[70:80, 6] = 1  # a new label, and one without a row
+    wide = wide.tocsr()
+    once = copy_of(half, tmp_path / "a").partial_fit(x[60:], wide[60:])
+    steps = copy_of(half, tmp_path / "b")
+    for row in range(60, 120):
+        steps.partial_fit(x[row], wide[row])
+    same_state(once, steps)
+    assert once.n_labels_ == 8
+    assert once.n_rows_ == 120
+    top = once.predict(x[70:80], k=3)
+    assert np.mean([6 in row for row in top.labels]) > 0.5
+    for one, other in zip(once.predict(x, k=5).scores, steps.predict(x, k=5).scores, strict=True):
+        np.testing.assert_array_equal(one, other)
+    same_state(copy_of(once, tmp_path / "c"), once)
+
+
+def test_the_network_does_not_change_when_rows_are_added(half, tmp_path):
+    x, y = grouped()
+    grown = copy_of(half, tmp_path / "a").partial_fit(x[60:], y[60:])
+    for name, array in half._arrays().items():
+        if name.startswith(("network", "label_vectors", "index.centroids")):
+            assert array.tobytes() == grown._arrays()[name].tobytes(), name
+
+
+def test_a_new_label_lies_where_its_companions_lie():
+    vectors = np.eye(3, dtype=np.float32)
+    y = sparse.csr_matrix(np.array([[1, 0, 0, 1, 0], [0, 1, 0, 1, 0]], np.float32))
+    found = new_label_vectors(y, vectors, 2)
+    np.testing.assert_allclose(found, [[np.sqrt(0.5), np.sqrt(0.5), 0], [0, 0, 0]], atol=1e-6)
+
+
+def test_partial_fit_refuses_what_does_not_fit(half):
+    x, y = grouped()
+    with pytest.raises(DataError, match="already has 6"):
+        half.partial_fit(x[:2], y[:2, :5])
+    with pytest.raises(DataError, match="needs labels"):
+        half.partial_fit(x[:2])
+    with pytest.raises(DataError, match="3 rows but y has 2"):
+        half.partial_fit(x[:3], y[:2])
+
+
+def test_partial_fit_trains_an_untrained_model():
+    x, y = grouped()
+    one, other = lw.DXML(**QUICK).partial_fit(x, y), lw.DXML(**QUICK).fit(x, y)
+    same_state(one, other)
+
+
+def test_new_labels_of_a_model_with_names_need_names(tmp_path):
+    x, y = grouped()
+    names = [f"label {i}" for i in range(6)]
+    model = lw.DXML(**QUICK).fit(lw.Dataset(x, y, label_names=names))
+    wide = sparse.hstack([y, sparse.csr_matrix(np.ones((120, 1)))], format="csr")
+    with pytest.raises(DataError, match="need names"):
+        model.partial_fit(x, wide)
+    with pytest.raises(DataError, match="in the same order"):
+        model.partial_fit(lw.Dataset(x, wide, label_names=["other", *names]))
+    model.partial_fit(lw.Dataset(x, wide, label_names=[*names, "new"]))
+    assert model.label_names_ == (*names, "new")
+
+
+def test_a_non_linear_network_beats_a_linear_one_on_exclusive_or():
+    """X6: which label is right depends on two features together."""
+    random = np.random.default_rng(3)
+    bits = random.integers(0, 2, (400, 2))
+    x = np.hstack([bits, 1 - bits]).astype(np.float32) + 0.05 * random.random((400, 4)).astype(np.float32)
+    y = np.eye(2)[bits[:, 0] ^ bits[:, 1]]
+    rule = {"n_threads": 1, "hidden": 64, "epochs": 60, "input_dropout": 0.0, "dropout": 0.0, "learning_rate": 0.01}
+    # One label of the nearest 150 rows: a map that cannot tell the corners apart cannot gather a corner's rows.
+    rule |= {"n_neighbors": 150, "temperature": float("inf"), "blend": 0.0, "self_loops": True}
+    share = {}
+    for nonlinear in (True, False):
+        model = lw.DXML(nonlinear=nonlinear, **rule).fit(x[:300], y[:300])
+        best = model.predict(x[300:], k=1).labels[:, 0]
+        share[nonlinear] = float(np.mean(y[np.arange(300, 400), best]))
+    assert share[True] > 0.95
+    assert share[False] < share[True] - 0.1
+
+
+def test_an_explanation_names_the_rows_that_voted(half):
+    x, y = grouped()
+    label = int(half.predict(x[0], k=1).labels[0, 0])
+    why = half.explain(x[0], label)
+    assert why.voters()
+    assert all(y[voter.row, label] for voter in why.voters())
+    assert sum(voter.contribution for voter in why.voters()) == pytest.approx(why.score)
+    assert "training row" in why.text()
+
+
+def test_a_graph_of_the_users_own_is_used():
+    x, y = grouped()
+    tree = edge_graph([(0, 1), (1, 2), (3, 4), (4, 5)], 6)
+    model = lw.DXML(window=3, **QUICK).fit(x, y, label_graph=tree)
+    nearness = model.label_vectors_ @ model.label_vectors_.T
+    assert nearness[0, 2] > nearness[0, 3] + 0.3
+    with pytest.raises(DataError, match="there are 6 labels"):
+        model.fit(x, y, label_graph=np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"embedding": "deepwalk"}, {"out_norm": False}, {"optimizer": "sgd", "learning_rate": 0.05}, {"n_networks": 2}],
+)
+def test_variants_learn(change):
+    x, y = grouped()
+    model = lw.DXML(**{**QUICK, "epochs": 40, **change}).fit(x[:100], y[:100])
+    found = lw.evaluate(model.predict(x[100:], 1), y[100:])
+    assert found["P@1"] > 70
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_trained_labels", 7), ("n_networks", 0), ("n_neighbors", 0), ("temperature", -1), ("blend", -1)],
+)
+def test_damaged_facts_are_refused(half, name, value):
+    model = lw.DXML(**half.get_params())
+    model._set_shape(half.n_features_, half.n_labels_, half.parameters_)
+    with pytest.raises(ModelFileError):
+        model._restore(half._arrays(), {**half._facts(), name: value})
+
+
+def test_prediction_needs_no_torch(half, tmp_path):
+    half.save(tmp_path / "model")
+    code = (
+        "import sys, numpy as np, labelwood\n"
+        f"model = labelwood.load({str(tmp_path / 'model')!r})\n"
+        "model.predict(np.ones((2, 30)), 3)\nmodel.partial_fit(np.ones((1, 30)), np.ones((1, 6)))\n"
+        "assert 'torch' not in sys.modules and 'faiss' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
