@@ -34,7 +34,7 @@ class NeuralXCParams(Params):
 
     epochs: int = param(40, "visits of every row", low=1, high=100_000)
     batch_size: int = param(64, "rows of one step", low=1)
-    rate: float = param(2e-3, "learning rate of Adam", low=0, low_open=True)
+    rate: float = param(1e-3, "learning rate of Adam", low=0, low_open=True)
     weight_decay: float = param(1e-4, "pull of all weights to 0", low=0)
     dropout: float = param(0.3, "share of the input encoder's units left out in a step", low=0, high=0.95)
     input_weight: float = param(0.01, "what rebuilding the features counts in the loss", low=0)
@@ -144,15 +144,12 @@ def trained_stack(x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, p
         parts = network.losses(x, y, rows, targets(x, rows, sample_x, random), targets(y, rows, sample_y, random))
         return sum(share[name] * part for name, part in parts.items() if share[name])
 
-    groups = [ParameterGroup(network.dense_parameters(), parameters.rate, "adam", parameters.weight_decay)]
+    groups = [ParameterGroup(network.dense_parameters(), parameters.rate, "adamw", parameters.weight_decay)]
     if network.sparse_parameters():
         groups.append(ParameterGroup(network.sparse_parameters(), parameters.rate, "sparse_adam", 0.0))
+    # One torch thread: its matrix products round as the number of threads says, and a seed must give the same bytes.
     plan = TrainingPlan(
-        parameters.epochs,
-        parameters.batch_size,
-        parameters.seed,
-        device=parameters.device,
-        n_threads=parameters.n_threads,
+        parameters.epochs, parameters.batch_size, parameters.seed, device=parameters.device, n_threads=1
     )
     train(network, groups, batch_loss, x.shape[0], plan, progress=progress)
     return network.cpu().stack()

@@ -128,8 +128,10 @@ class NeuralXCNetwork(nn.Module):
         self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False)
         self.dropout = nn.Dropout(dropout)
         self.last = LAST[last]
-        for table in (self.input_table, self.output_table):
-            nn.init.xavier_uniform_(table.weight)
+        # Rows of length 1 then give sums of variance 2, which ReLU halves. Xavier's rule counts all features, of which
+        # a sparse row has few: its signal died on the way, and on Bibtex nothing but the label shares was learnt.
+        nn.init.normal_(self.input_table.weight, std=2**0.5)
+        nn.init.xavier_uniform_(self.output_table.weight)
         if label_shares is not None:
             # Every label starts at its share of the rows: no steps are lost on learning that labels are rare.
             odds = np.log(label_shares / (1 - label_shares))
@@ -173,7 +175,7 @@ class NeuralXCNetwork(nn.Module):
             "input": _mean((rebuilt - x_targets.values) ** 2, x_targets.weights),
             "output": _mean((own - y_targets.values) ** 2, y_targets.weights),
             "labels": _mean(each, y_targets.weights),
-            "latent": ((found_code - true_code.detach()) ** 2).mean(),
+            "latent": _mean((found_code - true_code.detach()) ** 2, torch.ones(found_code.shape[1])),
         }
 
     def sparse_parameters(self) -> list[nn.Parameter]:
@@ -209,7 +211,8 @@ class NeuralXCNetwork(nn.Module):
 
 
 def _mean(each: Tensor, weights: Tensor) -> Tensor:
-    return (each @ weights).sum() / (each.shape[0] * weights.sum())
+    # Row by row first: a sum over everything at once is cut by threads, and would round as their number says.
+    return (each * weights).sum(dim=1).sum() / (each.shape[0] * weights.sum())
 
 
 def normed(norm: nn.BatchNorm1d, rows: Tensor) -> Tensor:
