@@ -11,11 +11,13 @@ NB_MODULE(_native, m) {
     m.def("max_threads", &lw::max_threads, "The number of processors that OpenMP may use.");
     lw::bind_dense_rows(m);
     lw::bind_hits(m);
+    lw::bind_hsoftmax(m);
     lw::bind_kmeans(m);
     lw::bind_labelspace(m);
     lw::bind_linear(m);
     lw::bind_neighbors(m);
     lw::bind_parse(m);
+    lw::bind_shortlist(m);
     lw::bind_tokens(m);
     lw::bind_twomeans(m);
 }

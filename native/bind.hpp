@@ -17,11 +17,13 @@ using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobin
 // One function per bind_*.cpp.
 void bind_dense_rows(nanobind::module_& m);
 void bind_hits(nanobind::module_& m);
+void bind_hsoftmax(nanobind::module_& m);
 void bind_kmeans(nanobind::module_& m);
 void bind_labelspace(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_neighbors(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
+void bind_shortlist(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);
 

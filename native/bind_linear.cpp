@@ -9,6 +9,8 @@
 #include "flat_search.hpp"
 #include "levels.hpp"
 #include "node_training.hpp"
+#include "ranked_rows.hpp"
+#include "shortlist.hpp"
 #include "tree_search.hpp"
 
 namespace nb = nanobind;
@@ -166,11 +168,12 @@ struct TreeHolder {
             if (high < low || high > blocks.view.n_blocks) throw nb::value_error("the blocks of a node are out of order");
             const std::int64_t has = blocks.view.child_start[high] - blocks.view.child_start[low];
             const bool leaf = n_children(n) == 0;
-            const std::int64_t wants = leaf ? n_labels_in(n) : n_children(n);
+            const bool label = leaf && n > 0 && n_labels_in(n) == 1 && has == 0;  // decided among its parent's children
+            const std::int64_t wants = label ? 0 : leaf ? n_labels_in(n) : n_children(n);
             const std::int64_t from = leaf ? first_label(n) : first_child(n);
             const std::int64_t limit = static_cast<std::int64_t>(leaf ? label_order.size() : n_nodes);
             // children come after their parent, so a search always ends
-            if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + wants > limit)
+            if (wants != has || from < (leaf ? 0 : static_cast<std::int64_t>(n) + 1) || from + std::max<std::int64_t>(wants, 1) > limit)
                 throw nb::value_error("the children of a node do not fit its weight blocks");
         }
         view = SearchTree{static_cast<std::int64_t>(n_nodes), static_cast<std::int64_t>(label_order.size()), first_child.data(), n_children.data(), first_label.data(),
@@ -222,7 +225,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
 }
 
 // One row with columns and values as the caller has them: mapped, scaled and searched in one call, without the cost of
-// a sparse matrix. Memory is kept per thread.
+// a sparse matrix. Memory is kept per thread. -1: the columns do not rise, or a value is not allowed.
 std::int32_t forest_query(const ForestHolder& forest, In<std::int32_t> columns, In<float> values, bool normalize, int link, std::int32_t beam,
                           std::int32_t k_each, Out<std::int32_t> labels, Out<float> scores) {
     thread_local ForestMemory memory;
@@ -230,26 +233,33 @@ std::int32_t forest_query(const ForestHolder& forest, In<std::int32_t> columns, 
     thread_local std::vector<float> scaled;
     if (columns.size() != values.size() || labels.size() != scores.size()) throw nb::value_error("arrays differ in length");
     if (labels.size() < 1 || k_each < 1) throw nb::value_error("k must be at least one");
-    features.clear();
-    scaled.clear();
-    double square = 0;
     const std::int32_t n_columns = static_cast<std::int32_t>(forest.feature_rank.size());
+    std::int32_t last = -1;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        const std::int32_t column = columns(i);
-        if (column < 0 || column >= n_columns || !std::isfinite(values(i))) throw nb::value_error("a column is outside the model's range, or a value is not finite");
-        square += static_cast<double>(values(i)) * values(i);
-        if (forest.feature_rank(column) < 0) continue;
-        features.push_back(forest.feature_rank(column));
-        scaled.push_back(values(i));
+        // Not rising: the general way sorts and adds up. Not finite or outside: it says which.
+        if (columns(i) <= last || columns(i) >= n_columns || !std::isfinite(values(i))) return -1;
+        last = columns(i);
     }
-    const double length = normalize && square > 0 ? std::sqrt(square) : 1.0;
-    for (float& value : scaled) value = static_cast<float>(value / length);
-    const Query query{static_cast<std::int32_t>(features.size()), features.data(), scaled.data()};
+    features.resize(columns.size() + 1);  // + 1: rank_row writes one ahead
+    scaled.resize(columns.size() + 1);
+    const std::int64_t n = rank_row(static_cast<std::int64_t>(columns.size()), columns.data(), values.data(), forest.feature_rank.data(),
+                                    normalize, features.data(), scaled.data());
+    const Query query{static_cast<std::int32_t>(n), features.data(), scaled.data()};
     const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr};
     std::int32_t n_blocks;
     nb::gil_scoped_release release;
     return search_forest(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, query,
                          static_cast<std::int32_t>(labels.size()), k_each, memory, labels.data(), scores.data(), &n_blocks);
+}
+
+std::int64_t ranked_rows(In<std::int64_t> indptr, In<std::int32_t> columns, In<float> values, In<std::int32_t> rank, bool normalize,
+                         Out<std::int64_t> starts, Out<std::int32_t> features, Out<float> scaled) {
+    check_rows(indptr, columns, values, static_cast<std::int32_t>(rank.size()));
+    if (starts.size() != indptr.size() || features.size() <= columns.size() || scaled.size() <= columns.size())
+        throw nb::value_error("the result arrays are too small");
+    nb::gil_scoped_release release;
+    return rank_rows(static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), columns.data(), values.data(), rank.data(), normalize,
+                     starts.data(), features.data(), scaled.data());
 }
 
 // The margins of one row in one block, as prediction computes them.
@@ -263,6 +273,20 @@ void block_margins(const BlocksHolder& blocks, std::int64_t block, In<std::int32
     const std::int64_t n = blocks.view.child_start[block + 1] - blocks.view.child_start[block];
     if (static_cast<std::int64_t>(margins.size()) != n) throw nb::value_error("margins must have one entry per child");
     for (std::int64_t c = 0; c < n; ++c) margins(static_cast<std::size_t>(c)) = scores[c];
+}
+
+// The margins of some classifiers of every row.
+void margins_of(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, In2<std::int32_t> places,
+                Out2<float> margins, int n_threads) {
+    check_rows(indptr, indices, data, blocks.view.n_features);
+    if (places.shape(0) != indptr.size() - 1 || margins.shape(0) != places.shape(0) || margins.shape(1) != places.shape(1))
+        throw nb::value_error("places and margins must have one row per query");
+    const std::int64_t n_places = blocks.view.child_start[blocks.view.n_blocks];
+    for (std::size_t i = 0; i < places.shape(0) * places.shape(1); ++i)
+        if (places.data()[i] < -1 || places.data()[i] >= n_places) throw nb::value_error("no such classifier");
+    nb::gil_scoped_release release;
+    shortlist_margins(blocks.view, static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), indices.data(), data.data(),
+                      static_cast<std::int64_t>(places.shape(1)), places.data(), n_threads, margins.data());
 }
 
 std::vector<std::string> level_names() {
@@ -283,6 +307,9 @@ void bind_linear(nb::module_& m) {
           nb::arg("all_rows"), nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"),
           nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("seed"), nb::arg("n_threads"),
           nb::arg("progress"), "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");
+    m.def("ranked_rows", &ranked_rows, nb::arg("indptr"), nb::arg("columns"), nb::arg("values"), nb::arg("rank"), nb::arg("normalize"),
+          nb::arg("starts"), nb::arg("features"), nb::arg("scaled"),
+          "The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.");
     nb::class_<BlocksHolder>(m, "WeightBlocks", "The compressed weights of sibling classifiers, over arrays that may be memory-mapped.")
         .def(nb::init<std::int32_t, In<std::int64_t>, In<float>, In<std::uint64_t>, In<std::uint32_t>, In<std::int64_t>,
                       In<std::uint64_t>, In<std::int64_t>, In<std::uint16_t>, In<std::int64_t>, In<std::uint16_t>>(),
@@ -292,7 +319,9 @@ void bind_linear(nb::module_& m) {
         .def("top_k", &top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("labels"), nb::arg("margins"),
              nb::arg("n_threads"), "Fill labels and margins with the best children of every row over all blocks.")
         .def("block_margins", &block_margins, nb::arg("block"), nb::arg("features"), nb::arg("values"), nb::arg("margins"),
-             "Fill margins with those of one row under all classifiers of a block.");
+             "Fill margins with those of one row under all classifiers of a block.")
+        .def("margins_of", &margins_of, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("places"), nb::arg("margins"),
+             nb::arg("n_threads"), "Fill margins with those of the classifiers `places` (n, m) of every row; 0 where a place is -1.");
     nb::class_<TreeHolder>(m, "SearchTree", "A label tree whose nodes own weight blocks.")
         .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>>(),
              nb::arg("blocks"), nb::arg("first_child"), nb::arg("n_children"), nb::arg("first_label"), nb::arg("n_labels_in"),

@@ -13,7 +13,8 @@ struct Level {
 };
 
 #define LW_KERNELS(level) \
-    {#level, level::solve, level::score_block, level::sparse_row_times, level::dense_rows_times, level::adam_row, level::dots}
+    {#level, level::solve, level::score_block, level::sparse_row_times, level::dense_rows_times, level::adam_row, \
+     level::dots, level::hs_train, level::hs_add_rows, level::hs_margin}
 
 #ifdef LW_PORTABLE_ONLY
 Level levels[] = {{LW_KERNELS(portable), true}};
@@ -32,6 +33,7 @@ Level levels[] = {
     {LW_KERNELS(v4), has_v4()},
 };
 #endif
+#undef LW_KERNELS
 
 const Kernels* best() {
     const Kernels* found = nullptr;

@@ -5,6 +5,7 @@
 
 #include "blocks.hpp"
 #include "dense_rows.hpp"
+#include "hsoftmax.hpp"
 #include "solver.hpp"
 
 namespace lw {
@@ -17,6 +18,9 @@ struct Kernels {
     void (*dense_rows_times)(const float*, std::int64_t, const DenseTable&, float*);
     void (*adam_row)(const float*, std::int64_t, const AdamStep&, float*, float*, float*);
     void (*dots)(const float*, int, const float*, std::int64_t, std::int32_t, float*);
+    void (*hs_train)(const HsTraining&, const std::int32_t*, std::int64_t, std::int64_t, std::int64_t, std::uint64_t, HsScratch&);
+    void (*hs_add_rows)(const HsVectors&, const std::int32_t*, const float*, std::int32_t, float*);
+    float (*hs_margin)(const HsVectors&, std::int64_t, const float*);
 };
 
 #define LW_DECLARE_LEVEL(name)                                                                                  \
@@ -27,6 +31,10 @@ struct Kernels {
     void dense_rows_times(const float*, std::int64_t, const DenseTable&, float*);                               \
     void adam_row(const float*, std::int64_t, const AdamStep&, float*, float*, float*);                         \
     void dots(const float*, int, const float*, std::int64_t, std::int32_t, float*);                             \
+    void hs_train(const HsTraining&, const std::int32_t*, std::int64_t, std::int64_t, std::int64_t, std::uint64_t, \
+                  HsScratch&);                                                                                  \
+    void hs_add_rows(const HsVectors&, const std::int32_t*, const float*, std::int32_t, float*);                \
+    float hs_margin(const HsVectors&, std::int64_t, const float*);                                              \
     }
 #ifdef LW_PORTABLE_ONLY
 LW_DECLARE_LEVEL(portable)

@@ -217,6 +217,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     for (std::int64_t n = 0; n < nodes.n_nodes; ++n) total += static_cast<double>(work[n] * n_groups_of(nodes, n));
     for (std::int64_t n = 0; n < nodes.n_nodes; ++n) {
         const std::int64_t n_groups = n_groups_of(nodes, n);
+        if (!n_groups) continue;
         (n_groups > 1 && static_cast<double>(work[n] * n_groups) > kLargeShare * total ? large : small).push_back(n);
     }
     for (const std::int64_t n : large) {

@@ -18,7 +18,11 @@ struct SearchTree {
     const std::int32_t* first_label;   // place of a leaf's first label in label_order
     const std::int32_t* n_labels_in;
     const std::int32_t* label_order;
-    const std::int64_t* first_block;   // n_nodes + 1: a node with more than 256 children has several blocks
+    // n_nodes + 1: a node with more than 256 children has several blocks; a leaf of one label may have none, its own
+    // classifier (among its parent's) then decides for the label.
+    const std::int64_t* first_block;
+
+    bool is_label(std::int32_t node) const { return n_children[node] == 0 && first_block[node] == first_block[node + 1]; }
 };
 
 // Path scores are cut off here: exp of less is 0 in a float, and equal scores must mean equal results.
@@ -44,6 +48,7 @@ struct Frontier {
 struct SearchMemory {
     std::vector<Frontier> frontier, next;
     std::vector<Scored> best;
+    const float* root_margins = nullptr;  // of the row's query under the root's children, if they are known already
 };
 
 // Writes up to k labels and log scores, best first; returns how many. *n_blocks: blocks evaluated.
@@ -69,7 +74,9 @@ struct ForestMemory {
 std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
                            std::int32_t k_each, ForestMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
 
-// All rows, in parallel.
+// All rows, in parallel. Rows that go into the same part of the (first) tree are answered one after another, so that
+// its weights are still in the cache: the margins under the root are computed for some thousand rows, which are then
+// taken in the order of their best child.
 void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, std::int64_t n_rows,
                         const std::int64_t* indptr, const std::int32_t* indices, const float* data, std::int32_t k, std::int32_t k_each,
                         int n_threads, std::int32_t* labels, float* scores, std::int32_t* n_blocks);

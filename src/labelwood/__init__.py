@@ -15,8 +15,10 @@ _HOMES = {
     "BudgetError": "errors",
     "DataError": "errors",
     "Dataset": "data.dataset",
+    "ELIAS": "models.neural.elias.model",
     "Explanation": "models.explanation",
     "GLaS": "models.neural.glas",
+    "HSoftmax": "models.hsoftmax",
     "LabelwoodError": "errors",
     "LinearTree": "models.linear_tree",
     "Model": "models.base",
@@ -46,7 +48,9 @@ if TYPE_CHECKING:
     from labelwood.metrics.evaluate import evaluate
     from labelwood.models.base import Model
     from labelwood.models.explanation import Explanation
+    from labelwood.models.hsoftmax import HSoftmax
     from labelwood.models.linear_tree import LinearTree
+    from labelwood.models.neural.elias.model import ELIAS
     from labelwood.models.neural.glas import GLaS
     from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, LabelwoodError, ModelFileError, NotFittedError
+from labelwood.features.bag import BagVectorizer
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.labelspace import names as naming
 from labelwood.metrics.evaluate import evaluate
@@ -28,6 +29,7 @@ MODEL, FEATURES = "model.", "features."  # prefixes of the saved arrays
 # P@5: leaving out words that occur once -0.5 and +0.2; pairs of words as well -0.3 and -0.2, at six times the training
 # time; plain counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
+Vectorizer = TfidfVectorizer | BagVectorizer
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class Tagger:
 
     model: a registry name, such as "linear-tree", or "auto": one-vs-all as long as that trains in about a minute, else
     the linear tree (`model_.name` says which). features: parameters of TfidfVectorizer that differ from the defaults
-    here (words, sublinear tf, unit length). model_params: parameters of a named model. The constructor only stores;
-    `fit` validates.
+    here (words, sublinear tf, unit length), or of BagVectorizer for models that take counts of words and n-grams, such
+    as "hsoftmax". model_params: parameters of a named model. The constructor only stores; `fit` validates.
     """
 
     def __init__(
@@ -94,8 +96,7 @@ class Tagger:
         if self.model != AUTO:
             self._new_model(self.model)  # a wrong name or parameter is told before the texts are worked through
         ids = naming.name_ids(label_names)
-        features = {**FEATURES_FOR_TAGGING, "n_threads": self.n_threads, **(self.features or {})}
-        vectorizer = TfidfVectorizer(**features)
+        vectorizer = self._new_vectorizer()
         progress.step("turning texts into features", 0, len(rows))
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
@@ -109,7 +110,13 @@ class Tagger:
         model.Parameters.checked(model.get_params(), type(model).__name__)
         return model
 
-    def _take(self, vectorizer: TfidfVectorizer, model: Model, ids: dict[str, int]) -> None:
+    def _new_vectorizer(self) -> Vectorizer:
+        given = {"n_threads": self.n_threads, **(self.features or {})}
+        if self.model != AUTO and model_class(self.model).text_features == "bag":
+            return BagVectorizer(**given)
+        return TfidfVectorizer(**{**FEATURES_FOR_TAGGING, **given})
+
+    def _take(self, vectorizer: Vectorizer, model: Model, ids: dict[str, int]) -> None:
         self.vectorizer_ = vectorizer
         self.model_ = model
         self._ids = ids
@@ -207,7 +214,8 @@ class Tagger:
             parts[prefix][name.removeprefix(prefix)] = array
         model = restored_model({**manifest, "facts": facts["model"]}, parts[MODEL], where)
         try:
-            vectorizer = TfidfVectorizer.from_arrays(parts[FEATURES], facts["features"])
+            made = BagVectorizer if model.text_features == "bag" else TfidfVectorizer
+            vectorizer: Vectorizer = made.from_arrays(parts[FEATURES], facts["features"])
             if model.label_names_ is None:
                 raise ModelFileError("a tagger needs label names, but there are none")
             if vectorizer.n_features_ != model.n_features_:
@@ -225,7 +233,7 @@ class Tagger:
         return self.vectorizer_.transform(texts)
 
     def _word(self, feature: int) -> str:
-        if self.vectorizer_.get_params()["hashing"] is not None:
+        if self.vectorizer_.get_params().get("hashing") is not None:
             return f"bucket {feature}"  # hashing keeps no words
         if self._words is None:
             self._words = self.vectorizer_.feature_names  # made once: a large vocabulary takes a while

@@ -128,10 +128,14 @@ class Settings:
             raise ParamError(f"{error}; parameters of one model need --model (see `labelwood models`)") from None
         self.features: dict[str, Any] = {}
         if of_features:
+            from labelwood.features.bag import BagParams
             from labelwood.features.tfidf_params import TfidfParams
+            from labelwood.params import Declared
 
-            self.features = TfidfParams.parse(of_features, "features")
-            TfidfParams.checked(self.features, "features")
+            bag = name != AUTO and model_class(name).text_features == "bag"
+            declared: type[Declared] = BagParams if bag else TfidfParams
+            self.features = declared.parse(of_features, "features")
+            declared.checked(self.features, "features")
 
 
 def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model:

@@ -42,6 +42,10 @@ class Model(ABC):
 
     name: ClassVar[str]
     Parameters: ClassVar[type[Params]] = Params
+    # What a Tagger makes of texts for this model: "tfidf" values, or a "bag" of word and n-gram counts.
+    text_features: ClassVar[str] = "tfidf"
+    # False: training with several threads is lock-free, so every run differs a little; with one thread none does.
+    repeatable_with_threads: ClassVar[bool] = True
     label_names_: tuple[str, ...] | None
     _words: Words
 

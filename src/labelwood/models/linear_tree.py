@@ -161,7 +161,7 @@ class LinearTree(Model):
         (0: exact best-first search), if it should differ from the trained setting.
         """
         if allow is None and deny is None and beam is None:
-            return super().predict(x, k)
+            return self._one_row(x, k) or super().predict(x, k)
         return self.search(x, k, allow=allow, deny=deny, beam=beam).top
 
     def search(
@@ -190,18 +190,41 @@ class LinearTree(Model):
     def query(
         self, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float32], k: int = 5
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """(labels, scores) of one row given by its columns and values: the quick way for a service, a few microseconds.
+        """(labels, scores) of one row given by its rising columns and their values: the quickest way to ask.
 
-        Equal to `predict` on that row; columns must be unique, and fewer than k labels may come back.
+        The same answer as `predict` on that row; fewer than k labels may come back.
         """
         self._check_fitted()
-        width = min(k, self.n_labels_)
-        labels, scores = np.empty(width, np.int32), np.empty(width, np.float32)
+        self._check_k(k)
+        top = self._query(columns, values, min(int(k), self.n_labels_))
+        if top is None:
+            row = sparse.csr_matrix((values, columns, [0, len(columns)]), shape=(1, self.n_features_))
+            top = super().predict(row, k)
+        found = int((top.labels[0] >= 0).sum())
+        return top.labels[0, :found], top.scores[0, :found]
+
+    def _one_row(self, x: Any, k: int) -> TopK | None:
+        """The answer for a plain float32 CSR row without the checks and copies that a batch needs; else None."""
+        if (
+            type(x) not in (sparse.csr_matrix, sparse.csr_array)
+            or type(k) is not int
+            or not hasattr(self, "n_labels_")
+            or x.shape != (1, self.n_features_)
+            or x.data.dtype != np.float32
+            or x.indices.dtype != np.int32
+            or not 1 <= k <= self.n_labels_
+        ):
+            return None
+        n = x.indptr[1]  # scipy may keep arrays longer than the row
+        return self._query(x.indices[:n], x.data[:n], k)
+
+    def _query(self, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float32], k: int) -> TopK | None:
+        top = empty(1, k)
         p = self.parameters_
         found = self._forest.query(
-            columns, values, p.normalize, LINKS.index(p.link), p.beam, self._k_each(width), labels, scores
+            columns, values, p.normalize, LINKS.index(p.link), p.beam, self._k_each(k), top.labels[0], top.scores[0]
         )
-        return labels[:found], scores[:found]
+        return top if found >= 0 else None
 
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
         none = np.zeros(0, np.uint8)
@@ -295,7 +318,8 @@ class LinearTree(Model):
     def _classifiers(self, tree: LabelTree, label: int) -> list[tuple[int, int]]:
         """(node, number of the classifier) from the root's child down to the label's own.
 
-        The label's own classifier counts as a node of its own: n_nodes + label.
+        The label's own classifier counts as a node of its own, n_nodes + label, unless it is alone in its leaf: then
+        the leaf's classifier is its own.
         """
         blocks = self.blocks_[0]
         first = blocks.child_start[first_blocks(tree)]
@@ -304,6 +328,8 @@ class LinearTree(Model):
             (child, int(first[parent]) + child - int(tree.first_child[parent])) for parent, child in pairwise(path)
         ]
         leaf = path[-1]
+        if found and tree.n_labels_in[leaf] == 1:
+            return found
         place = int(np.flatnonzero(tree.labels_below(leaf) == label)[0])
         return [*found, (tree.n_nodes + label, int(first[leaf]) + place)]
 

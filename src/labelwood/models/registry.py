@@ -16,6 +16,8 @@ _MODELS = {
     "one-vs-all": ("labelwood.models.one_vs_all", "OneVsAll"),
     "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
     "glas": ("labelwood.models.neural.glas", "GLaS"),
+    "hsoftmax": ("labelwood.models.hsoftmax", "HSoftmax"),
+    "elias": ("labelwood.models.neural.elias.model", "ELIAS"),
 }
 
 

@@ -13,7 +13,7 @@ from labelwood.models.weight_blocks import MAX_CHILDREN, Nodes, WeightBlocks
 def training_nodes(tree: LabelTree) -> Nodes:
     """Every node of the tree with its children: child nodes for inner nodes, single labels for leaves."""
     leaf = tree.n_children == 0
-    counts = np.where(leaf, tree.n_labels_in, tree.n_children).astype(np.int64)
+    counts = n_classifiers(tree)
     starts = np.concatenate([[0], np.cumsum(counts + 1)])
     node = np.repeat(np.arange(tree.n_nodes), counts + 1)
     place = np.arange(starts[-1]) - np.repeat(starts[:-1], counts + 1)
@@ -25,10 +25,22 @@ def training_nodes(tree: LabelTree) -> Nodes:
     return Nodes(starts, bounds, np.zeros(tree.n_nodes + 1, np.int64), np.zeros(0, np.int32))
 
 
+def n_classifiers(tree: LabelTree) -> npt.NDArray[np.int64]:
+    """The classifiers that each node trains for its children.
+
+    None for a leaf of one label below another node: the leaf's own classifier already means that label, so a popular
+    label that sits alone near the root is answered there, without another block.
+    """
+    counts = np.where(tree.n_children == 0, tree.n_labels_in, tree.n_children).astype(np.int64)
+    alone = (tree.n_children == 0) & (tree.n_labels_in == 1)
+    alone[0] = False
+    counts[alone] = 0
+    return counts
+
+
 def first_blocks(tree: LabelTree) -> npt.NDArray[np.int64]:
     """The number of the first weight block of every node, then the number of blocks."""
-    children = np.where(tree.n_children == 0, tree.n_labels_in, tree.n_children).astype(np.int64)
-    return np.concatenate([[0], np.cumsum(-(-children // MAX_CHILDREN))])
+    return np.concatenate([[0], np.cumsum(-(-n_classifiers(tree) // MAX_CHILDREN))])
 
 
 def search_tree(tree: LabelTree, blocks: WeightBlocks) -> _native.SearchTree:

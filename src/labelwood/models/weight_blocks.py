@@ -17,7 +17,7 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import DataError, ModelFileError
 from labelwood.labelspace.pifa import label_features
-from labelwood.matrices import column_ids, normalized_rows, row_pointers
+from labelwood.matrices import column_ids, row_pointers
 from labelwood.models.base import Arrays
 from labelwood.progress import Progress
 
@@ -97,16 +97,12 @@ def rank_features(x: sparse.csr_matrix) -> npt.NDArray[np.int32]:
 
 def ranked_rows(x: sparse.csr_matrix, feature_rank: npt.NDArray[np.int32], normalize: bool) -> Rows:
     """The rows of x (scaled to length 1 if asked) in the numbering of feature_rank."""
-    if normalize:
-        x = normalized_rows(x)
-    indices = feature_rank[x.indices]
-    indptr = row_pointers(x)
+    # One place more than entries: the kernel writes an entry before it knows whether to keep it.
+    starts = np.empty(x.shape[0] + 1, np.int64)
+    features, scaled = np.empty(x.nnz + 1, np.int32), np.empty(x.nnz + 1, np.float32)
     data = np.ascontiguousarray(x.data, dtype=np.float32)
-    known = indices >= 0
-    if not known.all():
-        kept = np.concatenate([[0], np.cumsum(known)])
-        indptr, indices, data = kept[indptr], indices[known], data[known]
-    return Rows(indptr, np.ascontiguousarray(indices), np.ascontiguousarray(data))
+    kept = _native.ranked_rows(row_pointers(x), column_ids(x), data, feature_rank, normalize, starts, features, scaled)
+    return Rows(starts, features[:kept], scaled[:kept])
 
 
 def training_memory(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int | None, per_weight: int) -> int:

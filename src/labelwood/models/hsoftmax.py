@@ -1,0 +1,318 @@
+"""HSoftmax: fastText's model on any label tree: mean vectors of the features, logistic decisions down the tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood import _native
+from labelwood.errors import DataError, ModelFileError, ParamError
+from labelwood.labelindex.build import build_tree
+from labelwood.labelindex.codes import LabelCodes, label_codes
+from labelwood.labelindex.tree import LabelTree
+from labelwood.labelspace.frequencies import cover_frequencies, label_frequencies
+from labelwood.labelspace.pifa import label_vectors
+from labelwood.matrices import column_ids, normalized_rows, row_pointers
+from labelwood.models.base import Arrays, Model
+from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.vector_storage import STORAGES, StoredVectors
+from labelwood.models.weight_blocks import Rows, ranked_rows
+from labelwood.params import Params, param
+from labelwood.progress import SILENT, Progress
+from labelwood.topk import TopK, empty
+
+TREES = ("huffman", "interpolated", "balanced", "fano", "random")
+LOSSES = ("plt", "hs")
+WEIGHTINGS = ("values", "equal")
+LANES = 16  # the native code works on 16 floats at once
+LOWEST_SCORE = 1e-37  # the native search lets no product along a path fall below
+
+
+@dataclass(frozen=True)
+class HSoftmaxParams(Params):
+    """Parameters of hsoftmax."""
+
+    tree: str = param("interpolated", "the label tree, if fit is not given one", choices=TREES)
+    balance_ratio: float = param(
+        1.0, "interpolated tree: 0 balanced, 1 weighted by frequency, large: Fano's code", low=0
+    )
+    cover: str = param(
+        "marginal", "which of its labels a row counts for, where frequency rules", choices=("marginal", "greedy")
+    )
+    loss: str = param("plt", "plt: all labels of a row; hs: one drawn at every visit, as fastText", choices=LOSSES)
+    dim: int = param(128, "length of the vectors", low=1, high=4096)
+    epochs: int = param(25, "visits of every row", low=1, high=100_000)
+    rate: float = param(0.2, "learning rate of the first step; falls to 0 in a straight line", low=0, low_open=True)
+    min_count: int = param(1, "features in fewer training rows are left out", low=1)
+    weighting: str = param(
+        "values", "what a feature counts in the mean: its value, or all the same", choices=WEIGHTINGS
+    )
+    storage: str = param("half", "how the vectors are kept: 4, 2 or 1 byte a number", choices=STORAGES)
+
+
+class HSoftmax(Model):
+    """The mean of the features' vectors, answered by logistic decisions down a binary label tree (fastText, any tree).
+
+    Scores are products of chances along the path, in (0, 1]; with loss="hs" those of all labels sum to 1. The k best
+    are found exactly, best first. Training is plain stochastic gradient descent. With n_threads=1 the same seed gives the
+    same bytes; several threads write to the same vectors without locks (Hogwild), so every run differs a little.
+
+    Joulin et al., Bag of Tricks for Efficient Text Classification, EACL 2017; Wydmuch et al., A no-regret
+    generalization of hierarchical softmax to extreme multi-label classification, NeurIPS 2018 (plt); Baharav et al., CIKM 2021 (tree).
+    """
+
+    name = "hsoftmax"
+    Parameters = HSoftmaxParams
+    text_features = "bag"
+    repeatable_with_threads = False
+
+    # training
+
+    def fit(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        tree: LabelTree | None = None,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+    ) -> HSoftmax:
+        """The model itself, trained; see Model.fit. tree: any label tree in place of the parameter's.
+
+        Nodes of a given tree with more than two children are cut in two by Huffman's rule.
+        """
+        self._given = tree
+        try:
+            return super().fit(x, y, memory=memory, progress=progress)
+        finally:
+            del self._given
+
+    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
+        x = without_zeros(x)
+        counts = np.bincount(x.indices, minlength=x.shape[1])
+        rank = frequency_ranks(counts, parameters.min_count)
+        rows, bias = mean_weights(ranked_rows(x, rank, normalize=False), parameters.weighting)
+        codes = self._codes(x, y, parameters, progress)
+        stride = -(-parameters.dim // LANES) * LANES
+        n_used = int(rank.max(initial=-1)) + 1
+        random = np.random.default_rng(parameters.seed)
+        vectors = np.zeros((n_used + 1, stride), np.float32)
+        vectors[:, : parameters.dim] = random.random((n_used + 1, parameters.dim), np.float32) * 2 - 1
+        vectors /= np.float32(parameters.dim)
+        plt = parameters.loss == "plt"
+        decisions = np.zeros((codes.n_inner * (2 if plt else 1), stride), np.float32)
+        order = np.flatnonzero(np.diff(y.indptr)).astype(np.int32)
+        if codes.n_inner and len(order):
+            _native.hsoftmax_fit(
+                rows.indptr, rows.indices, rows.data, bias, row_pointers(y), column_ids(y),
+                codes.child, codes.place_of_label, codes.place_of_inner, vectors, decisions, order,
+                plt=plt, rate=parameters.rate, epochs=parameters.epochs, seed=parameters.seed,
+                n_threads=parameters.n_threads or 0,
+                progress=lambda done, total: progress.step("rows", done, total),
+            )  # fmt: skip
+        if not (np.isfinite(vectors).all() and np.isfinite(decisions).all()):
+            raise ParamError(f"hsoftmax: training ran out of bounds at rate={parameters.rate!r}; try a smaller rate")
+        self.feature_rank_ = rank
+        self._take(
+            codes, StoredVectors.of(vectors, parameters.storage), StoredVectors.of(decisions, parameters.storage), plt
+        )
+
+    def _codes(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> LabelCodes:
+        frequencies = label_frequencies(y) if y.nnz else np.ones(y.shape[1])
+        tree = self._given
+        if tree is None:
+            kind = parameters.tree
+            settings: dict[str, Any] = {}
+            if kind in ("balanced", "interpolated"):
+                settings["vectors"] = label_vectors(tree_rows(x), y, n_threads=parameters.n_threads)
+            if kind == "interpolated":
+                settings["balance_ratio"] = parameters.balance_ratio
+                if parameters.balance_ratio > 1 and y.nnz:
+                    settings["cover_frequencies"] = cover_frequencies(y, parameters.cover)
+            tree = build_tree(
+                kind,
+                frequencies=frequencies,
+                n_labels=y.shape[1],
+                max_leaf=1,
+                seed=parameters.seed,
+                n_threads=parameters.n_threads,
+                progress=progress,
+                **settings,
+            )
+        if tree.n_labels != y.shape[1]:
+            raise DataError(f"the given tree has {tree.n_labels} labels, but y has {y.shape[1]}")
+        return label_codes(tree, frequencies)
+
+    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+        # floats in training beside what is kept; two copies of the rows; the label vectors of the tree
+        stride = -(-parameters.dim // LANES) * LANES
+        counts = np.bincount(x.indices, minlength=x.shape[1])
+        n_vectors = int(np.count_nonzero(counts >= parameters.min_count)) + 1 + 2 * y.shape[1]
+        vectors = 8 * stride * n_vectors
+        grouped = int(np.diff(x.indptr)[np.repeat(np.arange(y.shape[0]), np.diff(y.indptr))].sum()) if y.nnz else 0
+        return int(32_000_000 + vectors + 32 * x.nnz + 12 * min(grouped, x.shape[1] * y.shape[1]) + 200 * y.shape[1])
+
+    def _take(self, codes: LabelCodes, vectors: StoredVectors, decisions: StoredVectors, plt: bool) -> None:
+        self.codes_ = codes
+        self.vectors_ = vectors
+        self.decisions_ = decisions
+        self._search = _native.HierarchicalSoftmax(
+            codes.child, codes.place_of_label, codes.place_of_inner,
+            vectors.data, vectors.scale, decisions.data, decisions.scale, plt,
+        )  # fmt: skip
+
+    # answering
+
+    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
+        return self._answers(x, k)[0]
+
+    def _answers(self, x: sparse.csr_matrix, k: int) -> tuple[TopK, npt.NDArray[np.int32]]:
+        rows, bias = self._rows(x)
+        top = empty(x.shape[0], k)
+        n_visited = np.zeros(x.shape[0], np.int32)
+        threads = self.parameters_.n_threads or 0
+        self._search.top_k(rows.indptr, rows.indices, rows.data, bias, top.labels, top.scores, n_visited, threads)
+        return top, n_visited
+
+    def _rows(self, x: sparse.csr_matrix) -> tuple[Rows, npt.NDArray[np.float32]]:
+        return mean_weights(
+            ranked_rows(without_zeros(x), self.feature_rank_, normalize=False), self.parameters_.weighting
+        )
+
+    def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
+        """What k answers cost, mean per row: depth of the deepest ("depth@k") and tree nodes looked at ("nodes@k")."""
+        self._check_fitted()
+        features = self._checked_features(x)
+        if not features.shape[0]:
+            return {}
+        top, n_visited = self._answers(features, min(k, self.n_labels_))
+        depths = self.codes_.depths()[top.labels].max(axis=1)
+        return {f"depth@{k}": float(depths.mean()), f"nodes@{k}": float(n_visited.mean())}
+
+    def structure(self) -> dict[str, float]:
+        """Size and depth of the tree and of the vectors; expected depth: decisions a drawn training label costs."""
+        self._check_fitted()
+        depths = self.codes_.depths()
+        weights = self.label_counts_ if self.label_counts_.any() else np.ones(self.n_labels_)
+        return {
+            "vectors": len(self.vectors_.data),
+            "decisions": len(self.decisions_.data),
+            "dimension": self.parameters_.dim,
+            "deepest label": int(depths.max()),
+            "expected depth": float(weights @ depths / weights.sum()),
+        }
+
+    # explanations
+
+    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
+        rows, bias = self._rows(row)
+        used = np.append(rows.indices, self.vectors_.n_rows - 1)
+        shares = np.append(rows.data, bias)
+        vectors = self.vectors_.floats(used)  # (n_used, dim)
+        columns = np.append(np.flatnonzero(self.feature_rank_ >= 0)[np.argsort(
+            self.feature_rank_[self.feature_rank_ >= 0])][rows.indices], -1)  # fmt: skip
+        values = np.append(np.asarray(row[0, columns[:-1]].todense()).ravel(), 1.0)
+        nodes, parts, score = [], [], 1.0
+        for place in self.codes_.path(label):
+            decision, sign = (
+                (place, 1.0) if self.parameters_.loss == "plt" else (place >> 1, 1.0 if place & 1 else -1.0)
+            )
+            pushes = sign * shares * (vectors @ self.decisions_.floats(np.array([decision]))[0])
+            if not np.isfinite(pushes).all():
+                raise ModelFileError(f"the vectors of label {label} are damaged: some are not finite")
+            margin = float(pushes.sum(dtype=np.float64))
+            below = max(LOWEST_SCORE, score * math.exp(-float(np.logaddexp(0, -margin))))
+            nodes.append(NodeScore(place, margin, math.log(below / score)))
+            score = below
+            parts += [
+                Contribution(place, int(c), float(v), float(p / v), float(p))
+                for c, v, p in zip(columns, values, pushes.astype(np.float64), strict=True)
+            ]
+        return Explanation(label, score, tuple(nodes), tuple(parts))
+
+    # storage
+
+    def _arrays(self) -> Arrays:
+        return {
+            "feature_rank": self.feature_rank_,
+            **self.codes_.to_arrays(),
+            **self.vectors_.to_arrays("vectors"),
+            **self.decisions_.to_arrays("decisions"),
+        }
+
+    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
+        p = self.parameters_
+        rank = arrays["feature_rank"]
+        if rank.dtype != np.int32 or rank.shape != (self.n_features_,):
+            raise ModelFileError(
+                f"hsoftmax: feature_rank must be int32 ({self.n_features_},), but is {rank.dtype} {rank.shape}"
+            )
+        codes = LabelCodes.from_arrays(arrays, self.n_labels_)
+        vectors = StoredVectors.from_arrays(arrays, "vectors", p.storage)
+        decisions = StoredVectors.from_arrays(arrays, "decisions", p.storage)
+        if int(rank.max(initial=-1)) + 2 != vectors.n_rows or rank.min(initial=0) < -1:
+            raise ModelFileError(f"hsoftmax: {vectors.n_rows} vectors do not fit the features in use")
+        self.feature_rank_ = rank
+        try:
+            self._take(codes, vectors, decisions, p.loss == "plt")
+        except ValueError as error:
+            raise ModelFileError(f"hsoftmax: {error}") from error
+
+
+def without_zeros(x: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The same matrix without stored zeros, which would count as features of the row; a copy only if there are some."""
+    if np.all(x.data):
+        return x
+    x = x.copy()
+    x.eliminate_zeros()
+    return x
+
+
+def frequency_ranks(counts: npt.NDArray[Any], min_count: int) -> npt.NDArray[np.int32]:
+    """For every feature its place by falling count, so that common vectors share pages; -1 below min_count."""
+    order = np.argsort(-counts, kind="stable")
+    used = order[counts[order] >= min_count]
+    rank = np.full(len(counts), -1, np.int32)
+    rank[used] = np.arange(len(used), dtype=np.int32)
+    return rank
+
+
+def mean_weights(rows: Rows, weighting: str) -> tuple[Rows, npt.NDArray[np.float32]]:
+    """(rows, bias): what each feature counts in the mean of its row, and the constant feature.
+
+    The constant feature, fastText's end of line, counts as much as the mean feature; the sizes of all sum to 1.
+    """
+    counts = np.diff(rows.indptr)
+    # Scaled by the row's largest value first: sums of very large or very small values stay within range.
+    sizes = np.abs(rows.data) if weighting == "values" else np.ones(len(rows.data), np.float32)
+    signs = np.sign(rows.data) if weighting == "values" else 1.0
+    filled = counts > 0
+    starts = rows.indptr[:-1][filled]
+    largest = np.ones(len(counts), np.float32)
+    if len(starts):
+        largest[filled] = np.maximum.reduceat(sizes, starts)
+    sizes = sizes / np.repeat(largest, counts)
+    sums = np.zeros(len(counts), np.float64)
+    if len(starts):
+        sums[filled] = np.add.reduceat(sizes.astype(np.float64), starts)
+    n = np.maximum(counts, 1)
+    total = np.where(sums > 0, sums * (n + 1) / n, 1.0)  # sum and one more of the mean size
+    data = (signs * sizes / np.repeat(total, counts)).astype(np.float32)
+    bias = np.where(sums > 0, 1 / (n + 1), 1.0).astype(np.float32)
+    return Rows(rows.indptr, rows.indices, data), bias
+
+
+def tree_rows(x: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The rows that label vectors come from: unit length, features weighted by the inverse of their row frequency."""
+    n_rows = x.shape[0]
+    counts = np.bincount(x.indices, minlength=x.shape[1])
+    idf = np.log((1 + n_rows) / (1 + counts)).astype(np.float32) + np.float32(1)
+    scaled = normalized_rows(x)  # first to length 1: products of extreme values stay finite
+    weighted = sparse.csr_matrix((scaled.data * idf[x.indices], x.indices, x.indptr), shape=x.shape)
+    return normalized_rows(weighted)

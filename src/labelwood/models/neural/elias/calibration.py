@@ -1,0 +1,241 @@
+"""How the scores of index and ranker become one: a weighted product, corrected by a small regression tree.
+
+    base  = p^a q^b            p: probability of the index, q = exp(-max(0, 1 - margin)^3) of the ranker
+    final = w T(p, q, base, log(1 + rows of the label)) + (1 - w) base
+
+a, b, the tree T and w are chosen on rows that training did not see; w = 0 leaves the product alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import ModelFileError
+from labelwood.models.neural.elias.index import Floats, Int32
+from labelwood.models.neural.elias.search import top_of
+
+Doubles = npt.NDArray[np.float64]
+DEPTH = 5
+MIN_LEAF = 50
+N_BINS = 64  # candidate thresholds of a feature
+LOWEST_LOG = -80.0
+POWERS = (0.0, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
+TREE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+N_FEATURES = 4
+
+
+@dataclass(frozen=True)
+class RegressionTree:
+    """A binary tree as arrays: node n asks whether feature[n] <= threshold[n] and goes to left[n] or left[n] + 1.
+
+    Leaves have feature -1 and answer value[n].
+    """
+
+    feature: npt.NDArray[np.int32]
+    threshold: Doubles
+    left: npt.NDArray[np.int32]
+    value: Doubles
+
+    def predict(self, features: Doubles) -> Doubles:
+        """The answers (n,) for features (n, n_features)."""
+        node = np.zeros(len(features), np.int64)
+        rows = np.arange(len(features))
+        for _ in range(DEPTH):
+            asked = np.maximum(self.feature[node], 0)
+            right = features[rows, asked] > self.threshold[node]
+            node = np.where(self.feature[node] < 0, node, self.left[node] + right)
+        return self.value[node]
+
+
+def constant_tree(value: float) -> RegressionTree:
+    """The tree that always answers `value`."""
+    return RegressionTree(np.array([-1], np.int32), np.zeros(1), np.zeros(1, np.int32), np.array([value], np.float64))
+
+
+def fit_tree(features: Doubles, target: Doubles, depth: int = DEPTH, min_leaf: int = MIN_LEAF) -> RegressionTree:
+    """The regression tree of least squares over features (n, m); thresholds are quantiles of the node's rows."""
+    feature, threshold, left, value = [-1], [0.0], [0], [float(target.mean()) if len(target) else 0.0]
+    open_nodes = [(0, np.arange(len(target)))]
+    for _ in range(depth):
+        coming = []
+        for node, rows in open_nodes:
+            split = _best_split(features, target, rows, min_leaf)
+            if split is None:
+                continue
+            which, where = split
+            right = features[rows, which] > where
+            feature[node], threshold[node], left[node] = which, where, len(feature)
+            for part in (rows[~right], rows[right]):
+                coming.append((len(feature), part))
+                feature.append(-1)
+                threshold.append(0.0)
+                left.append(0)
+                value.append(float(target[part].mean()))
+        open_nodes = coming
+    return RegressionTree(
+        np.array(feature, np.int32), np.array(threshold, np.float64), np.array(left, np.int32), np.array(value, np.float64)
+    )
+
+
+def _best_split(
+    features: Doubles, target: Doubles, rows: npt.NDArray[np.int64], min_leaf: int
+) -> tuple[int, float] | None:
+    """(feature, threshold) with the largest fall of the squared error; None if no split leaves min_leaf rows a side."""
+    n = len(rows)
+    if n < 2 * min_leaf:
+        return None
+    own = target[rows]
+    total = own.sum()
+    best, found = total * total / n + 1e-9 * n, None
+    for which in range(features.shape[1]):
+        values = features[rows, which]
+        cuts = np.unique(np.quantile(values, np.linspace(0, 1, N_BINS + 1)[1:-1], method="lower"))
+        side = np.searchsorted(cuts, values, side="left")  # cuts below the value: it is on the right of these
+        counts = np.cumsum(np.bincount(side, minlength=len(cuts) + 1))[:-1]
+        sums = np.cumsum(np.bincount(side, weights=own, minlength=len(cuts) + 1))[:-1]
+        fine = (counts >= min_leaf) & (n - counts >= min_leaf)
+        if not fine.any():
+            continue
+        gain = np.full(len(cuts), -np.inf)
+        gain[fine] = sums[fine] ** 2 / counts[fine] + (total - sums[fine]) ** 2 / (n - counts[fine])
+        at = int(gain.argmax())
+        if gain[at] > best:
+            best, found = gain[at], (which, float(cuts[at]))
+    return found
+
+
+def log_q(margins: Floats) -> Doubles:
+    """log q = -max(0, 1 - margin)^3 of the ranker's margins."""
+    lack = np.maximum(0.0, 1.0 - margins.astype(np.float64))
+    return -(lack * lack * lack)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How log p and log q become a score; `figures` tells what the choice was worth on the held-out rows."""
+
+    power_p: float = 1.0
+    power_q: float = 1.0
+    tree: RegressionTree | None = None
+    weight: float = 0.0
+
+    def base(self, log_p: npt.NDArray[Any], log_q_: npt.NDArray[Any] | None) -> Doubles:
+        """log of p^a q^b; padding (log p of -inf) stays -inf."""
+        real = np.isfinite(log_p)
+        logs = self.power_p * np.where(real, log_p, 0.0).astype(np.float64)
+        if log_q_ is not None:
+            logs = logs + self.power_q * log_q_
+        return np.where(real, np.maximum(LOWEST_LOG, logs), -np.inf)
+
+    def scores(self, log_p: npt.NDArray[Any], log_q_: npt.NDArray[Any] | None, counts: npt.NDArray[Any]) -> Doubles:
+        """The final scores, in 0..1, of pairs of any shape; counts: training rows of the label."""
+        base = np.exp(self.base(log_p, log_q_))
+        if self.tree is None or self.weight == 0:
+            return base
+        corrected = self.tree.predict(pair_features(log_p, log_q_, base, counts)).reshape(base.shape)
+        return np.where(np.isfinite(log_p), self.weight * corrected + (1 - self.weight) * base, 0.0)
+
+    def to_arrays(self, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The arrays under the names they are saved by."""
+        arrays: dict[str, np.ndarray[Any, Any]] = {
+            "powers": np.array([self.power_p, self.power_q, self.weight], np.float64)
+        }
+        if self.tree is not None:
+            arrays |= {f"tree.{name}": getattr(self.tree, name) for name in ("feature", "threshold", "left", "value")}
+        return {prefix + name: array for name, array in arrays.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], prefix: str) -> Scoring:
+        """The scoring of a saved model; ModelFileError if its tree leads outside itself."""
+        power_p, power_q, weight = arrays[prefix + "powers"].tolist()
+        tree = None
+        if prefix + "tree.feature" in arrays:
+            parts = [arrays[f"{prefix}tree.{name}"] for name in ("feature", "threshold", "left", "value")]
+            feature, _, left, _ = parts
+            inner = np.flatnonzero(feature >= 0)
+            fine = len({len(part) for part in parts}) == 1 and feature.max(initial=-1) < N_FEATURES
+            if not fine or np.any(left[inner] <= inner) or np.any(left[inner] + 1 >= len(feature)):
+                raise ModelFileError("elias: the calibration tree is damaged")
+            tree = RegressionTree(*parts)
+        return cls(power_p, power_q, tree, weight)
+
+
+def pair_features(
+    log_p: npt.NDArray[Any], log_q_: npt.NDArray[Any] | None, base: Doubles, counts: npt.NDArray[Any]
+) -> Doubles:
+    """(p, q, base, log(1 + count)) of every pair, (n_pairs, 4)."""
+    p = np.exp(np.asarray(log_p, np.float64))
+    q = np.ones_like(p) if log_q_ is None else np.exp(np.maximum(LOWEST_LOG, log_q_))
+    return np.stack([part.ravel() for part in (p, q, base, np.log1p(counts.astype(np.float64)))], axis=1)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Shortlisted pairs of rows that training did not see, each array (n, room): labels, log p, log q or None."""
+
+    labels: Int32
+    log_p: Floats
+    log_q: Doubles | None
+    truth: npt.NDArray[np.bool_]
+    n_true: npt.NDArray[np.int64]
+
+
+def held_out(labels: Int32, log_p: Floats, log_q_: Doubles | None, y: sparse.csr_matrix) -> HeldOut:
+    """The pairs with their truth from the labels y of the rows."""
+    hot = y.toarray() > 0
+    truth = np.take_along_axis(hot, np.maximum(labels, 0), axis=1) & (labels >= 0)
+    return HeldOut(labels, log_p, log_q_, truth, np.diff(y.indptr).astype(np.int64))
+
+
+def choose_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: bool) -> Scoring:
+    """The scoring that ranks the held-out rows best; calibrate: also fit the tree on one half and weigh it on the other."""
+    best = Scoring()
+    if pairs.log_q is not None:
+        choices = [Scoring(power, 1.0) for power in POWERS]
+        best = max(choices, key=lambda s: quality(pairs, s.base(pairs.log_p, pairs.log_q)))
+    if not calibrate:
+        return best
+    of_label = counts[np.maximum(pairs.labels, 0)]
+    halves = np.arange(len(pairs.labels)) % 2 == 0
+    real = pairs.labels >= 0
+    base = np.exp(best.base(pairs.log_p, pairs.log_q))
+    features = pair_features(pairs.log_p, pairs.log_q, base, of_label).reshape(*base.shape, N_FEATURES)
+    used = real & halves[:, None]
+    tree = fit_tree(features[used], pairs.truth[used].astype(np.float64))
+    answers = tree.predict(features.reshape(-1, N_FEATURES)).reshape(base.shape)
+    other = _part(pairs, ~halves)
+    weight = max(
+        TREE_WEIGHTS, key=lambda w: quality(other, np.where(real, w * answers + (1 - w) * base, -np.inf)[~halves])
+    )
+    return Scoring(best.power_p, best.power_q, tree, weight)
+
+
+def quality(pairs: HeldOut, scores: npt.NDArray[Any]) -> float:
+    """The sum of P@1, P@3 and P@5 and a fifth of R@100, per cent: what a scoring is chosen by."""
+    labels, _ = top_of(pairs.labels, scores, 100)
+    hit = _hits(pairs, labels)
+    precision = sum(100 * hit[:, :k].sum() / (k * max(1, len(hit))) for k in (1, 3, 5))
+    recall = 100 * np.mean(hit.sum(axis=1) / np.maximum(1, pairs.n_true)) if len(hit) else 0.0
+    return float(precision + recall / 5)
+
+
+def _hits(pairs: HeldOut, labels: Int32) -> npt.NDArray[np.bool_]:
+    """Which of the ranked labels (n, k) are true; pairs.labels rows ascend up to their padding."""
+    big = np.iinfo(np.int32).max
+    sortable = np.where(pairs.labels < 0, big, pairs.labels)
+    hits = np.zeros(labels.shape, bool)
+    for row in range(len(labels)):
+        place = np.searchsorted(sortable[row], labels[row])
+        hits[row] = (labels[row] >= 0) & pairs.truth[row, np.minimum(place, pairs.truth.shape[1] - 1)]
+    return hits
+
+
+def _part(pairs: HeldOut, rows: npt.NDArray[np.bool_]) -> HeldOut:
+    log_q_ = None if pairs.log_q is None else pairs.log_q[rows]
+    return HeldOut(pairs.labels[rows], pairs.log_p[rows], log_q_, pairs.truth[rows], pairs.n_true[rows])

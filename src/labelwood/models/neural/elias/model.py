@@ -1,0 +1,263 @@
+"""ELIAS: labels through an index of clusters that is learned with the classifiers; ELIAS++ with ranker and calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import ModelFileError
+from labelwood.matrices import normalized_rows
+from labelwood.models.base import Arrays, Model
+from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
+from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, log_q
+from labelwood.models.neural.elias.index import Int32
+from labelwood.models.neural.elias.ranker import Ranker, affords_all_negatives, ranker_options, train_ranker
+from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
+from labelwood.models.neural.elias.settings import ELIASParams
+from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.models.neural.runtime import require_torch
+from labelwood.models.weight_blocks import ranked_rows, training_memory
+from labelwood.params import Params
+from labelwood.progress import Progress
+from labelwood.topk import TopK, empty
+
+MIN_HELD_OUT = 50  # fewer held-out rows choose nothing
+MAX_HELD_OUT = 4000
+RANKER_SHORTLIST = 100  # labels of a training row that become negatives of the ranker
+
+
+@dataclass(frozen=True)
+class Member:
+    """One index of the ensemble and how its scores are made."""
+
+    index: LearnedIndex
+    scoring: Scoring
+    n_inserted: int
+
+
+class ELIAS(Model):
+    """End-to-end learning to index and search in large output spaces (Gupta et al., NeurIPS 2022).
+
+    An encoder gives each row a vector; clusters and their labels are found through a learned sparse graph; label
+    classifiers and a sparse linear ranker score the labels found. Scores lie in 0..1.
+    """
+
+    name = "elias"
+    Parameters = ELIASParams
+
+    # training
+
+    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
+        require_torch("ELIAS")
+        from labelwood.models.neural.elias.staged import Trainer
+        from labelwood.models.neural.sampling import validation_split
+
+        p = parameters
+        rows = normalized_rows(x)
+        counts = np.bincount(y.indices, minlength=y.shape[1]).astype(np.int64)
+        sizes = index_sizes(y.shape[1], p)
+        trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT)
+        if len(kept) < MIN_HELD_OUT or not (p.ranker or p.calibration):
+            trained, kept = np.arange(x.shape[0]), np.zeros(0, np.int64)
+        stages = [
+            Trainer(rows[trained], y[trained], sizes, p, p.seed + number, progress).run() for number in range(p.n_models)
+        ]
+        indexes = [stage.learned for stage in stages]
+        self.ranker_ = None
+        scorings = [Scoring()] * p.n_models
+        if p.ranker:
+            self.ranker_ = _trained_ranker(rows[trained], y[trained], stages[0].partition, indexes, p, progress)
+        if len(kept):
+            scorings = [
+                _chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes
+            ]
+            if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
+                self.ranker_ = _trained_ranker(rows, y, stages[0].partition, indexes, p, progress)
+        self.members_ = [
+            Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in zip(stages, scorings, strict=True)
+        ]
+        self.partition_ = stages[0].partition
+
+    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+        # weights, two moments, a gradient and the copy that is kept, of feature table and label classifiers
+        tables = 20 * parameters.dim * (x.shape[1] + y.shape[1]) + 4 * parameters.dim * (parameters.n_models + 1) * x.shape[1]
+        # [features, vectors] of all rows, and the label vectors made from them
+        vectors = 16 * parameters.dim * (x.shape[0] + y.shape[1])
+        return int(tables + vectors + training_memory(x, y, parameters.n_threads, per_weight=60) + 200_000_000)
+
+    # answering
+
+    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
+        top = empty(x.shape[0], k)
+        for first in range(0, x.shape[0], CHUNK):
+            rows = slice(first, min(first + CHUNK, x.shape[0]))
+            labels, scores = self._scored(normalized_rows(x[rows]))
+            labels, best = top_of(labels, scores, k)
+            top.labels[rows, : labels.shape[1]] = labels
+            top.scores[rows, : labels.shape[1]] = best
+        return top
+
+    def _scored(self, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
+        """(labels ascending with -1 last, scores), both (n, m): all labels that a member shortlists, means of scores."""
+        found = [self._member_scores(member, rows) for member in self.members_]
+        return found[0] if len(found) == 1 else _mean_of(found)
+
+    def _member_scores(self, member: Member, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
+        threads = self.parameters_.n_threads
+        short = member.index.shortlist(member.index.vectors(rows, threads), n_threads=threads)
+        logs = None
+        if self.ranker_ is not None:
+            logs = log_q(self.ranker_.margins(rows, short.labels, threads))
+        counts = self.label_counts_[np.maximum(short.labels, 0)]
+        return short.labels, member.scoring.scores(short.log_p, logs, counts)
+
+    # explanations
+
+    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
+        """Node 0 is the ranker with the row's features, node 1 the index, node 2 what calibration and ensemble change."""
+        rows = normalized_rows(row)
+        labels, scores = self._scored(rows)
+        at = np.flatnonzero(labels[0] == label)
+        score = float(np.float32(scores[0, at[0]])) if len(at) else 0.0
+        member = self.members_[0]
+        short = member.index.shortlist(member.index.vectors(rows))
+        own = np.flatnonzero(short.labels[0] == label)
+        log_p = float(short.log_p[0, own[0]]) if len(own) else -math.inf
+        nodes, parts, told = [], [], 0.0
+        if self.ranker_ is not None:
+            ranked = ranked_rows(row, self.ranker_.feature_rank, True)
+            columns = columns_of_ranks(self.ranker_.feature_rank, self.ranker_.blocks.n_features)
+            parts = classifier_reasons(self.ranker_.blocks, int(self.ranker_.place[label]), 0, ranked, columns)
+            margin = math.fsum(part.contribution for part in parts)
+            told = member.scoring.power_q * float(log_q(np.array([margin], np.float32))[0])
+            nodes.append(NodeScore(0, margin, told))
+        from_index = member.scoring.power_p * log_p if len(own) else -math.inf
+        nodes.append(NodeScore(1, from_index, from_index))
+        parts.append(Contribution(1, -1, 1.0, from_index, from_index))
+        if score > 0 and math.isfinite(from_index):
+            rest = math.log(score) - told - from_index
+            nodes.append(NodeScore(2, rest, rest))
+            parts.append(Contribution(2, -1, 1.0, rest, rest))
+        return Explanation(label, score, tuple(nodes), tuple(parts))
+
+    # figures
+
+    def structure(self) -> dict[str, float]:
+        """Clusters, edges and how they are used, of the first index."""
+        self._check_fitted()
+        index = self.members_[0].index
+        real = index.edges >= 0
+        scores = index.edge_scores[real]
+        homes = np.bincount(index.edges[real & (index.edge_scores > 0.25)], minlength=self.n_labels_)
+        return {
+            "indexes": len(self.members_),
+            "clusters": len(index.edges),
+            "edges": int(real.sum()),
+            "edges above 0.25": int((scores > 0.25).sum()),
+            "clusters of a label, above 0.25": float(homes.mean()),
+            "beam": index.beam,
+            "shortlist": index.room,
+            "vector length": int(index.label_weight.shape[1]),
+            "power of p": self.members_[0].scoring.power_p,
+            "weight of the calibration tree": self.members_[0].scoring.weight,
+        }
+
+    # storage
+
+    def _arrays(self) -> Arrays:
+        arrays: Arrays = {"partition": self.partition_}
+        for number, member in enumerate(self.members_):
+            arrays |= member.index.to_arrays(f"index{number}.")
+            arrays |= member.scoring.to_arrays(f"scoring{number}.")
+        if self.ranker_ is not None:
+            arrays |= self.ranker_.to_arrays()
+        return arrays
+
+    def _facts(self) -> dict[str, Any]:
+        return {"inserted": [member.n_inserted for member in self.members_]}
+
+    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
+        inserted = facts["inserted"]
+        n_models = self.parameters_.n_models
+        if not isinstance(inserted, list) or len(inserted) != n_models or any(type(n) is not int for n in inserted):
+            raise ModelFileError(f"elias: 'inserted' must hold {n_models} whole numbers, but is {inserted!r:.60}")
+        partition = arrays["partition"]
+        if partition.dtype != np.int32 or partition.shape != (self.n_labels_,):
+            raise ModelFileError(f"elias: a partition of {partition.shape} for {self.n_labels_} labels")
+        self.partition_ = partition
+        self.members_ = [
+            Member(
+                LearnedIndex.from_arrays(arrays, f"index{number}.", self.n_features_, self.n_labels_),
+                Scoring.from_arrays(arrays, f"scoring{number}."),
+                inserted[number],
+            )
+            for number in range(n_models)
+        ]
+        self.ranker_ = None
+        if self.parameters_.ranker:
+            self.ranker_ = Ranker.from_arrays(arrays, self.n_features_, self.n_labels_)
+
+
+def _trained_ranker(
+    rows: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    partition: Int32,
+    indexes: list[LearnedIndex],
+    parameters: Params,
+    progress: Progress,
+) -> Ranker:
+    """The ranker of the rows: all negatives where affordable, else those that the indexes shortlist."""
+    shortlists = None
+    if not affords_all_negatives(rows, y.shape[1]):
+        shortlists = []
+        for index in indexes:
+            parts = [
+                top_of(short.labels, short.log_p, RANKER_SHORTLIST)[0]
+                for _, short in index.shortlists(rows, parameters.n_threads)
+            ]
+            shortlists.append(np.concatenate(parts))
+    return train_ranker(rows, y, partition, shortlists, ranker_options(parameters, parameters.seed), progress)
+
+
+def _chosen_scoring(
+    index: LearnedIndex,
+    ranker: Ranker | None,
+    rows: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    counts: npt.NDArray[np.int64],
+    parameters: Any,
+) -> Scoring:
+    """The scoring of one index, chosen on held-out rows."""
+    short = index.shortlist(index.vectors(rows, parameters.n_threads), n_threads=parameters.n_threads)
+    logs = None if ranker is None else log_q(ranker.margins(rows, short.labels, parameters.n_threads))
+    pairs = held_out(short.labels, short.log_p, logs, y)
+    return choose_scoring(pairs, counts, calibrate=parameters.calibration)
+
+
+def _mean_of(found: list[tuple[Int32, npt.NDArray[np.float64]]]) -> tuple[Int32, npt.NDArray[np.float64]]:
+    """The union of several shortlists with mean scores; a label that a member does not shortlist scores 0 there."""
+    labels = np.concatenate([pair[0] for pair in found], axis=1)
+    scores = np.concatenate([pair[1] for pair in found], axis=1)
+    big = np.iinfo(np.int32).max
+    keys = np.where(labels < 0, big, labels)
+    order = np.argsort(keys, axis=1, kind="stable")
+    keys, scores = np.take_along_axis(keys, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    total = np.where(keys == big, 0.0, scores)
+    # Equal labels stand side by side, as many as there are members at most: add the later ones to the first.
+    first = np.concatenate([np.ones((len(keys), 1), bool), keys[:, 1:] != keys[:, :-1]], axis=1)
+    summed = total.copy()
+    for back in range(1, len(found)):
+        same = keys[:, back:] == keys[:, :-back]
+        summed[:, :-back] += np.where(same, total[:, back:], 0.0)
+    kept = first & (keys < big)
+    place = np.argsort(~kept, axis=1, kind="stable")
+    kept = np.take_along_axis(kept, place, axis=1)
+    keys = np.where(kept, np.take_along_axis(keys, place, axis=1), -1).astype(np.int32)
+    return keys, np.where(kept, np.take_along_axis(summed, place, axis=1) / len(found), 0.0)

@@ -1,0 +1,176 @@
+"""The trainable ELIAS network: encoder, cluster classifiers, edges and label classifiers, with the losses of the paper.
+
+One batch costs its encoder, all clusters, and only the labels on its rows' shortlists: forward and backward of the label
+layer are native products over (row, label) pairs. On EURLEX57K that is about a third of the work of full logits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from labelwood import _native
+from labelwood.models.neural.elias.index import PAD, Floats, Int32, forced_ids
+from labelwood.models.neural.elias.sizes import IndexSizes
+
+FLOOR = 1e-12  # of a path score before its logarithm
+CEILING = 1 - 1e-6  # of a probability before log(1 - p)
+MAX_PARENTS = 16  # clusters that the labels of one row add to its beam
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The shortlists of some rows: labels, edges of their best paths and truth, each (n, room); padding has label -1."""
+
+    labels: npt.NDArray[np.int32]
+    paths: npt.NDArray[np.int64]
+    scores: Floats
+    truth: npt.NDArray[np.bool_]
+    most_labels: int
+
+
+class IndexNetwork(nn.Module):
+    """p = sigmoid(w_l . e + b_l) * max over the row's clusters of min(1, alpha softmax) * edge (ELIAS, eq. 1-6).
+
+    Without edge values (stage 1) every stored edge counts 1; with them an edge is min(1, beta softmax) over the stored
+    edges of its cluster.
+    """
+
+    def __init__(self, encoder: nn.Module, dim: int, edges: Int32, sizes: IndexSizes, label_bias: Floats) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.sizes = sizes
+        n_labels = len(label_bias)
+        self.clusters = nn.Linear(dim, len(edges))
+        self.label_weight = nn.Parameter(torch.zeros(n_labels, dim))
+        self.label_bias = nn.Parameter(torch.from_numpy(label_bias.copy())[:, None])
+        self.edge_values: nn.Parameter | None = None
+        self.set_edges(edges, None)
+
+    def set_edges(self, edges: Int32, values: Floats | None) -> None:
+        """Take over a graph: a partition (values None), or one whose edges are learned."""
+        self.edges = edges
+        self.parents: Int32 | None = None
+        real = edges != PAD
+        self._real = torch.from_numpy(real)
+        # A cluster without labels keeps its softmax over padding, so that no gradient becomes nan; its scores are 0.
+        self._outside = torch.from_numpy(~real & real.any(axis=1, keepdims=True))
+        self.edge_values = None if values is None else nn.Parameter(torch.from_numpy(values.copy()))
+
+    def edge_scores(self) -> Tensor:
+        """The scores of the edges, (n_clusters, width); 0 at padding."""
+        if self.edge_values is None:
+            return self._real.float()
+        shares = torch.softmax(self.edge_values.masked_fill(self._outside, -torch.inf), dim=1)
+        return torch.clamp(self.sizes.beta * shares, max=1.0) * self._real
+
+    def cluster_scores(self, vectors: Tensor) -> Tensor:
+        """min(1, alpha softmax) of the clusters, (n, n_clusters)."""
+        return torch.clamp(self.sizes.alpha * torch.softmax(self.clusters(vectors), dim=1), max=1.0)
+
+    def shortlists(self, cluster_scores: Tensor, y: sparse.csr_matrix, room: int, teach: bool, n_threads: int) -> Batch:
+        """The shortlists of a batch with labels y; `teach` adds the parents of the true labels and keeps these labels."""
+        n_rows, n_labels = y.shape
+        row = np.repeat(np.arange(n_rows), np.diff(y.indptr))
+        forced_clusters = forced_labels = None
+        if teach and self.parents is not None:
+            known = self.parents[y.indices] >= 0
+            first = np.arange(len(row)) - y.indptr[row] < MAX_PARENTS
+            chosen = known & first
+            forced_clusters = forced_ids(row[chosen], self.parents[y.indices[chosen]], n_rows)
+            forced_labels = forced_ids(row, y.indices, n_rows)
+        labels = np.empty((n_rows, room), np.int32)
+        paths = np.empty((n_rows, room), np.int64)
+        scores = np.empty((n_rows, room), np.float32)
+        edge_scores = self.edge_scores().detach().cpu().numpy()
+        found = cluster_scores.detach().cpu().float().numpy()
+        _native.shortlist(
+            self.edges, edge_scores, n_labels, found, self.sizes.beam, forced_clusters, forced_labels,
+            labels, paths, scores, n_threads,
+        )  # fmt: skip
+        hot = np.zeros((n_rows, n_labels), bool)
+        hot[row, y.indices] = True
+        truth = np.take_along_axis(hot, np.maximum(labels, 0), axis=1) & (labels >= 0)
+        return Batch(labels, paths, scores, truth, int(np.diff(y.indptr).max(initial=0)))
+
+    def losses(self, vectors: Tensor, cluster_scores: Tensor, batch: Batch, n_threads: int) -> tuple[Tensor, Tensor]:
+        """(classification loss, shortlist loss): means over the shortlisted pairs, and over rows times most labels."""
+        paths = torch.from_numpy(batch.paths).to(vectors.device)
+        cluster = paths // self.edges.shape[1]
+        path = cluster_scores.gather(1, cluster) * self.edge_scores().flatten()[paths]
+        logits = shortlist_logits(vectors, self.label_weight, self.label_bias, batch.labels, n_threads)
+        truth = torch.from_numpy(batch.truth).to(vectors.device)
+        real = torch.from_numpy(batch.labels >= 0).to(vectors.device)
+        log_path = torch.log(path.clamp(min=FLOOR))
+        log_p = logsigmoid(logits) + log_path
+        log_rest = torch.log1p(-torch.exp(log_p).clamp(max=CEILING))
+        each = -torch.where(truth, log_p, log_rest) * real
+        n_rows = max(1, len(batch.labels))
+        # Means over room, not over the labels found, as lambda belongs to them.
+        classification = each.sum() / (n_rows * batch.labels.shape[1])
+        shortlist = -(log_path * truth).sum() / (n_rows * max(1, batch.most_labels))
+        return classification, shortlist
+
+
+def shortlist_logits(vectors: Tensor, weight: Tensor, bias: Tensor, labels: Int32, n_threads: int) -> Tensor:
+    """vectors[r] . weight[labels[r, j]] + bias[labels[r, j]], (n, room); gradients name only the labels that occur.
+
+    weight (n_labels, dim), bias (n_labels, 1); padding (-1) gives 0.
+    """
+    if vectors.device.type == "cpu":
+        found: Tensor = _ShortlistProduct.apply(vectors, weight, bias, labels, n_threads)  # type: ignore[no-untyped-call]
+        return found
+    places = torch.from_numpy(np.maximum(labels, 0).astype(np.int64)).to(vectors.device)
+    rows = nn.functional.embedding(places, weight, sparse=True)  # (n, room, dim)
+    shift = nn.functional.embedding(places, bias, sparse=True)[..., 0]
+    logits: Tensor = torch.einsum("nd,nkd->nk", vectors, rows) + shift
+    return logits * torch.from_numpy(labels >= 0).to(vectors.device)
+
+
+class _ShortlistProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, weight: Tensor, bias: Tensor, labels: Int32, n_threads: int) -> Tensor:
+        out = torch.empty(labels.shape)
+        rows = vectors.detach().contiguous()
+        _native.shortlist_products(
+            labels, rows.numpy(), weight.detach().numpy(), bias.detach().numpy().ravel(), out.numpy(), n_threads
+        )
+        ctx.save_for_backward(rows, weight)
+        ctx.labels, ctx.n_threads = labels, n_threads
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        vectors, weight = ctx.saved_tensors
+        labels: Int32 = ctx.labels
+        values = (gradients[0].numpy() * (labels >= 0)).ravel()
+        n_rows, room = labels.shape
+        starts = np.arange(0, n_rows * room + 1, room, dtype=np.int64)
+        places = np.maximum(labels, 0).ravel()
+        to_vectors = torch.empty_like(vectors)
+        _native.sparse_rows_times_dense(
+            starts, places, values, weight.detach().numpy(), to_vectors.numpy(), ctx.n_threads
+        )
+        by_label = sparse.csr_matrix((values, places, starts), shape=(n_rows, weight.shape[0])).tocsc()
+        used = np.flatnonzero(np.diff(by_label.indptr))
+        starts = np.append(by_label.indptr[used], by_label.indptr[-1]).astype(np.int64)
+        to_weight = torch.empty(len(used), vectors.shape[1])
+        _native.sparse_rows_times_dense(
+            starts, by_label.indices.astype(np.int32, copy=False), by_label.data, vectors.numpy(), to_weight.numpy(),
+            ctx.n_threads,
+        )  # fmt: skip
+        to_bias = torch.from_numpy(np.add.reduceat(by_label.data, starts[:-1]) if len(used) else np.zeros(0, np.float32))
+        index = torch.from_numpy(used.astype(np.int64))[None]
+        sizes = (weight.shape[0], vectors.shape[1]), (weight.shape[0], 1)
+        weight_rows, bias_rows = (
+            torch.sparse_coo_tensor(index, rows, size, is_coalesced=True, check_invariants=False)
+            for rows, size in zip((to_weight, to_bias[:, None]), sizes, strict=True)
+        )
+        return to_vectors, weight_rows, bias_rows, None, None

@@ -1,0 +1,133 @@
+"""The sparse ranker of ELIAS++: a linear classifier for every label that judges what the index puts on the shortlist.
+
+Labels are solved 16 at a time, in blocks of neighbouring labels of the partition. While that is affordable every row is a
+negative for every label it lacks; beyond that, a block learns from the rows of its labels and from the rows that have one
+of them on their shortlist, which are the mistakes it will be asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import ModelFileError
+from labelwood.models.base import Arrays
+from labelwood.models.neural.elias.index import Floats, Int32
+from labelwood.models.weight_blocks import (
+    MAX_CHILDREN,
+    Nodes,
+    SolverOptions,
+    WeightBlocks,
+    rank_features,
+    ranked_rows,
+    train_blocks,
+)
+from labelwood.progress import Progress
+
+# Labels times non-zeros up to which every row is a negative of every label: some four minutes on two cores.
+ALL_NEGATIVES_WORK = 1.5e11
+
+
+class Ranker:
+    """One linear classifier per label; `order` holds the label of every classifier."""
+
+    def __init__(self, feature_rank: Int32, order: Int32, blocks: WeightBlocks) -> None:
+        self.feature_rank, self.order, self.blocks = feature_rank, order, blocks
+        self.place = np.empty(len(order) + 1, np.int32)
+        self.place[order] = np.arange(len(order), dtype=np.int32)
+        self.place[-1] = -1  # of padding, label -1
+
+    def margins(self, x: sparse.csr_matrix, labels: Int32, n_threads: int | None = None) -> Floats:
+        """The margins (n, room) of the labels (n, room) of every row; 0 where a label is -1."""
+        rows = ranked_rows(x, self.feature_rank, True)
+        margins = np.empty(labels.shape, np.float32)
+        places = self.place[labels]
+        self.blocks.native.margins_of(rows.indptr, rows.indices, rows.data, places, margins, n_threads or 0)
+        return margins
+
+    def to_arrays(self) -> Arrays:
+        """The arrays under the names they are saved by."""
+        return {"ranker.feature_rank": self.feature_rank, "ranker.order": self.order, **self.blocks.to_arrays("ranker.")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, n_features: int, n_labels: int) -> Ranker:
+        """The ranker of a saved model; ModelFileError if the arrays do not fit together."""
+        rank, order = arrays["ranker.feature_rank"], arrays["ranker.order"]
+        if rank.dtype != np.int32 or rank.shape != (n_features,):
+            raise ModelFileError(f"elias: {rank.shape} feature ranks ({rank.dtype}) for {n_features} features")
+        if order.dtype != np.int32 or not np.array_equal(np.sort(order), np.arange(n_labels)):
+            raise ModelFileError(f"elias: the ranker's order does not hold each of {n_labels} labels once")
+        own = {name: array for name, array in arrays.items() if name.startswith("ranker.")}
+        own = {name: array for name, array in own.items() if name not in ("ranker.feature_rank", "ranker.order")}
+        blocks = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, own, "ranker.")
+        if blocks.child_start[-1] != n_labels:
+            raise ModelFileError(f"elias: {blocks.child_start[-1]} rankers for {n_labels} labels")
+        return cls(rank, order, blocks)
+
+
+def affords_all_negatives(x: sparse.csr_matrix, n_labels: int) -> bool:
+    """True if every row may be a negative of every label."""
+    return n_labels * float(x.nnz) <= ALL_NEGATIVES_WORK
+
+
+def train_ranker(
+    x: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    partition: Int32,
+    shortlists: Sequence[Int32] | None,
+    options: SolverOptions,
+    progress: Progress,
+) -> Ranker:
+    """The ranker of rows x with labels y; shortlists: label arrays (n_rows, m), or None: all rows are negatives."""
+    order = np.argsort(partition, kind="stable").astype(np.int32)
+    rank = rank_features(x)
+    rows = ranked_rows(x, rank, True)
+    in_order = y.tocsc()[:, order]
+    nodes = ranker_nodes(order, y.shape[0], shortlists)
+    blocks = train_blocks(rows, int(rank.max(initial=-1)) + 1, in_order, nodes, options, progress, "ranker")
+    return Ranker(rank, order, blocks)
+
+
+def ranker_nodes(order: Int32, n_rows: int, shortlists: Sequence[Int32] | None) -> Nodes:
+    """Blocks of up to 256 labels in order, each with the rows that have one of them on a shortlist as extra rows."""
+    n_labels = len(order)
+    if shortlists is None:
+        none = np.zeros(0, np.int32)
+        bounds = np.arange(n_labels + 1, dtype=np.int64)
+        return Nodes(np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), none, all_rows=True)
+    firsts = np.arange(0, n_labels, MAX_CHILDREN)
+    sizes = np.minimum(MAX_CHILDREN, n_labels - firsts)
+    starts = np.concatenate([[0], np.cumsum(sizes + 1)])
+    bounds = np.concatenate([np.arange(a, a + n + 1) for a, n in zip(firsts, sizes, strict=True)]).astype(np.int64)
+    block = np.empty(n_labels, np.int64)
+    block[order] = np.arange(n_labels) // MAX_CHILDREN
+    pairs = [np.unique(_block_rows(labels, block, n_rows)) for labels in shortlists]
+    keys = np.unique(np.concatenate(pairs))
+    extra = np.concatenate([[0], np.cumsum(np.bincount(keys // n_rows, minlength=len(firsts)))]).astype(np.int64)
+    return Nodes(starts, bounds, extra, (keys % n_rows).astype(np.int32))
+
+
+def _block_rows(labels: Int32, block: npt.NDArray[np.int64], n_rows: int) -> npt.NDArray[np.int64]:
+    row, place = np.nonzero(labels >= 0)
+    keys: npt.NDArray[np.int64] = block[labels[row, place]] * n_rows + row
+    return keys
+
+
+def ranker_options(parameters: Any, seed: int) -> SolverOptions:
+    """How the ranker is solved: the settings of one-vs-all."""
+    return SolverOptions(
+        loss="squared-hinge",
+        eps=0.1,
+        max_passes=100,
+        bias=1.0,
+        prune=parameters.prune,
+        cost_positive=parameters.C,
+        cost_negative=parameters.C,
+        rare_power=parameters.rare_power,
+        seed=seed,
+        n_threads=parameters.n_threads or 0,
+    )

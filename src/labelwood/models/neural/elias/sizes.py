@@ -1,0 +1,62 @@
+"""The sizes of an ELIAS index that follow from the number of labels.
+
+Both clamps of the method, min(1, alpha softmax) and min(1, beta softmax), give no gradient where they bite. The settings
+of the paper suit hundreds of thousands of labels; on small label sets they would clamp most scores from the start.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+MAX_CLUSTER = 100  # labels in a cluster of the first partition, as in the paper
+MIN_CLUSTER = 10
+MAX_BEAM = 20
+MAX_SHORTLIST = 2000
+MAX_KAPPA = 1000
+
+
+@dataclass(frozen=True)
+class IndexSizes:
+    """Clusters, scales and widths of an index.
+
+    alpha, beta: factors of the cluster and edge softmax before they are clamped to 1. kappa: labels stored with a
+    cluster. beam: clusters that a row visits. shortlist: labels that a row keeps.
+    """
+
+    n_clusters: int
+    alpha: float
+    beta: float
+    kappa: int
+    beam: int
+    shortlist: int
+
+
+def index_sizes(n_labels: int, parameters: Any) -> IndexSizes:
+    """The sizes for so many labels; a parameter that is not None wins over the rule.
+
+    Clusters hold about sqrt(L) / 4 labels, 10 at least and 100 at most: EURLex-4K 16, a million labels 100.
+    """
+    clusters = parameters.n_clusters or _n_clusters(n_labels)
+    clusters = min(clusters, n_labels)
+    mean = n_labels / clusters
+    kappa = parameters.kappa or min(MAX_KAPPA, math.ceil(10 * mean))
+    kappa = min(n_labels, max(kappa, math.ceil(mean)))  # all labels must find a place
+    beam = parameters.beam or min(MAX_BEAM, max(2, clusters // 4))
+    beam = min(beam, clusters)
+    shortlist = parameters.shortlist or min(MAX_SHORTLIST, max(100, math.ceil(1.2 * beam * mean)))
+    return IndexSizes(
+        n_clusters=clusters,
+        alpha=parameters.alpha or min(10.0, max(1.0, clusters / 8)),
+        # An edge begins at beta e^u / (1.72 kappa), u in 0..1: at most 0.4 with beta a quarter of kappa.
+        beta=parameters.beta or min(1.5 * mean, kappa / 4),
+        kappa=kappa,
+        beam=beam,
+        shortlist=min(shortlist, n_labels),
+    )
+
+
+def _n_clusters(n_labels: int) -> int:
+    mean = min(MAX_CLUSTER, max(MIN_CLUSTER, math.sqrt(n_labels) / 4))
+    return int(2 ** max(0, round(math.log2(max(1.0, n_labels / mean)))))

@@ -1,0 +1,209 @@
+"""The two stages of ELIAS: a fixed partition of the labels first, then the index learned end to end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from labelwood.labelspace.pifa import label_vectors
+from labelwood.models.neural.elias import index
+from labelwood.models.neural.elias.network import IndexNetwork
+from labelwood.models.neural.elias.search import CHUNK, LearnedIndex
+from labelwood.models.neural.elias.sizes import IndexSizes
+from labelwood.models.neural.encoders import BagEncoder
+from labelwood.models.neural.sampling import row_batch
+from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
+from labelwood.progress import Progress
+
+Rows = npt.NDArray[np.int64]
+LOWEST_BIAS = -8.0  # of a label classifier at the start: a label seen in one row of 3,000, or never
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What training gives: the index, its partition, the index after stage 1, and how many labels were inserted."""
+
+    learned: LearnedIndex
+    partition: index.Int32
+    first: LearnedIndex
+    n_inserted: int
+
+
+class Trainer:
+    """Trains one index on some rows; x has unit rows."""
+
+    def __init__(
+        self,
+        x: sparse.csr_matrix,
+        y: sparse.csr_matrix,
+        sizes: IndexSizes,
+        parameters: Any,
+        seed: int,
+        progress: Progress,
+    ) -> None:
+        self.x, self.y, self.sizes, self.p, self.seed, self.progress = x, y, sizes, parameters, seed, progress
+        self.n_threads = parameters.n_threads or torch.get_num_threads()
+
+    def run(self) -> Staged:
+        """Both stages."""
+        p = self.p
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            partition = self._partition(None)
+            network = self._network(partition)
+            if p.warm_epochs:
+                self._train(network, p.warm_epochs, p.stage1_lambda, "warm-up")
+                partition = self._partition(self._learned(network).encoder)
+                self._use_partition(network, partition)
+            self._train(network, p.stage1_epochs, p.stage1_lambda, "stage 1")
+            first = self._learned(network)
+            if not p.stage2_epochs:
+                return Staged(first, partition, first, 0)
+            n_inserted = self._use_learned_edges(network, first, partition)
+            self._train(network, p.stage2_epochs, p.shortlist_loss, "stage 2")
+            return Staged(self._learned(network), partition, first, n_inserted)
+
+    # stages
+
+    def _partition(self, encoder: Any) -> index.Int32:
+        """The partition of the labels by the rows they occur in: their features, and the encoder's vectors if it has any."""
+        rows = self.x
+        if encoder is not None:
+            from labelwood.models.neural.forward import bag_forward, unit_rows
+
+            parts = [
+                unit_rows(bag_forward(encoder, self.x[first : first + CHUNK], self.p.n_threads))
+                for first in range(0, self.x.shape[0], CHUNK)
+            ]
+            rows = sparse.csr_matrix(sparse.hstack([self.x, sparse.csr_matrix(np.concatenate(parts))], format="csr"))
+        vectors = label_vectors(rows, self.y, n_threads=self.p.n_threads)
+        return index.label_partition(
+            vectors, self.sizes.n_clusters, seed=self.seed, n_threads=self.p.n_threads, progress=self.progress
+        )
+
+    def _network(self, partition: index.Int32) -> IndexNetwork:
+        p = self.p
+        encoder = BagEncoder(self.x.shape[1], p.dim, residual=p.residual, dropout=p.dropout)
+        share = (np.bincount(self.y.indices, minlength=self.y.shape[1]) + 0.1) / (self.y.shape[0] + 0.2)
+        bias = np.clip(np.log(share / (1 - share)), LOWEST_BIAS, 0).astype(np.float32)
+        edges = index.partition_edges(partition)
+        network = IndexNetwork(encoder, p.dim, edges, replace(self.sizes, n_clusters=len(edges)), bias)
+        network.parents = partition
+        return network
+
+    def _use_partition(self, network: IndexNetwork, partition: index.Int32) -> None:
+        edges = index.partition_edges(partition)
+        network.set_edges(edges, None)
+        network.parents = partition
+        network.clusters = torch.nn.Linear(self.p.dim, len(edges))
+
+    def _use_learned_edges(self, network: IndexNetwork, first: LearnedIndex, partition: index.Int32) -> int:
+        """Give the network the edges that rows and labels suggest; the number of labels that had to be inserted."""
+        found = [
+            first.best_clusters(first.vectors(self.x[start : start + CHUNK], self.p.n_threads), self.sizes.beam)
+            for start in range(0, self.x.shape[0], CHUNK)
+        ]
+        clusters, scores = (np.concatenate([pair[i] for pair in found]) for i in (0, 1))
+        n_clusters = len(first.edges)
+        matching = index.matching_matrix(clusters, scores, self.y, n_clusters)  # type: ignore[arg-type]
+        edges, n_inserted = index.initial_edges(matching, partition, self.sizes.kappa)
+        network.set_edges(edges, index.initial_values(edges, self.seed))
+        self._find_parents(network)
+        if not self.p.keep_labels:
+            torch.nn.init.zeros_(network.label_weight)
+        return n_inserted
+
+    def _find_parents(self, network: IndexNetwork) -> None:
+        scores = network.edge_scores().detach().numpy()
+        network.parents = index.parents(network.edges, scores, self.y.shape[1])
+
+    # training
+
+    def _train(self, network: IndexNetwork, epochs: int, weight: float, what: str) -> None:
+        p = self.p
+        room = self.sizes.shortlist
+
+        def batch_loss(rows: Rows, step: int) -> Tensor:
+            vectors = network.encoder(row_batch(self.x, rows))
+            clusters = network.cluster_scores(vectors)
+            batch = network.shortlists(clusters, self.y[rows], room, True, self.n_threads)
+            classification, shortlist = network.losses(vectors, clusters, batch, self.n_threads)
+            # Times room: a sum over labels, whose gradients are far above the epsilon of Adam.
+            return room * (classification + weight * shortlist)
+
+        def on_epoch(epoch: int, history: Any) -> None:
+            if network.edge_values is not None:
+                self._find_parents(network)
+
+        train(
+            network,
+            self._groups(network),
+            batch_loss,
+            self.x.shape[0],
+            TrainingPlan(
+                epochs=epochs,
+                batch_size=p.batch_size or batch_size(self.x.shape[0]),
+                seed=self.seed,
+                warmup=0.1,
+                swa_start=p.swa_start if network.edge_values is not None else 1.0,
+                device="cpu",
+                n_threads=self.n_threads,
+            ),
+            on_epoch=on_epoch,
+            progress=_Named(self.progress, what),
+        )
+
+    def _groups(self, network: IndexNetwork) -> list[ParameterGroup]:
+        p = self.p
+        encoder: Any = network.encoder
+        dense = [*encoder.dense_parameters(), *network.clusters.parameters()]
+        groups = [
+            ParameterGroup(encoder.table_parameters(), p.lr, "sparse_adam"),
+            ParameterGroup(dense, p.lr, "adamw", weight_decay=p.weight_decay),
+            ParameterGroup(
+                [network.label_weight, network.label_bias], p.label_lr or p.lr, "sparse_adam", every=p.label_every
+            ),
+        ]
+        if network.edge_values is not None:
+            groups.append(ParameterGroup([network.edge_values], p.edge_lr, "adam", every=p.label_every))
+        return groups
+
+    def _learned(self, network: IndexNetwork) -> LearnedIndex:
+        def array(tensor: Tensor) -> index.Floats:
+            return tensor.detach().numpy().astype(np.float32, order="C")
+
+        encoder: Any = network.encoder
+        return LearnedIndex(
+            encoder=encoder.arrays(),
+            cluster_weight=array(network.clusters.weight.T),
+            cluster_bias=array(network.clusters.bias),
+            edges=network.edges,
+            edge_scores=array(network.edge_scores()),
+            label_weight=array(network.label_weight),
+            label_bias=array(network.label_bias[:, 0]),
+            alpha=self.sizes.alpha,
+            beam=min(self.sizes.beam, len(network.edges)),
+            room=self.sizes.shortlist,
+        )
+
+
+def batch_size(n_rows: int) -> int:
+    """The rows of a batch: about 1% of all, a power of two from 32 to 256."""
+    return int(min(256, max(32, 2 ** round(math.log2(max(1, n_rows / 100))))))
+
+
+class _Named:
+    """A Progress that says which stage reports."""
+
+    def __init__(self, progress: Progress, what: str) -> None:
+        self._progress, self._what = progress, what
+
+    def step(self, what: str, done: int, total: int) -> None:
+        self._progress.step(f"{self._what}, {what}", done, total)
