@@ -10,7 +10,7 @@ from typing import Any
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.errors import DataError, LabelwoodError, ModelFileError, NotFittedError
+from labelwood.errors import DataError, LabelwoodError, ModelFileError, NotFittedError, ParamError
 from labelwood.features.bag import BagVectorizer
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.labelspace import names as naming
@@ -101,7 +101,7 @@ class Tagger:
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz) if self.model == AUTO else self.model)
-        named = Dataset(x, y, label_names=label_names, feature_names=vectorizer.feature_names)
+        named = Dataset(x, y, label_names=label_names, feature_names=_column_names(vectorizer))
         model.fit(named, memory=memory, progress=progress)
         self._take(vectorizer, model, ids)
         return self
@@ -256,6 +256,15 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise DataError(f"texts, row {row}: expected a string, but got {text!r}")
     return rows
+
+
+def _column_names(vectorizer: Any) -> list[str] | None:
+    """The words of the columns; None where hashing keeps none."""
+    try:
+        names: list[str] = vectorizer.feature_names
+    except ParamError:
+        return None
+    return names
 
 
 def _training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:
