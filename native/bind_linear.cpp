@@ -258,7 +258,7 @@ struct ForestHolder {
 
 void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, int link,
                   std::int32_t beam, std::int64_t max_blocks, std::int32_t k_each, In<std::uint8_t> allowed, In<std::uint8_t> open,
-                  Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads) {
+                  Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads, float slack) {
     check_rows(indptr, indices, data, forest.n_features);
     const std::size_t n_rows = indptr.size() - 1;
     if (labels.shape(0) != n_rows || scores.shape(0) != n_rows || scores.shape(1) != labels.shape(1) || n_blocks.size() != n_rows)
@@ -272,7 +272,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
     }
     if (filtered && (static_cast<std::int64_t>(allowed.size()) != n_labels || static_cast<std::int64_t>(open.size()) != n_nodes))
         throw nb::value_error("the label filter does not fit the trees");
-    const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr};
+    const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr, slack};
     nb::gil_scoped_release release;
     search_forest_rows(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, static_cast<std::int64_t>(n_rows),
                        indptr.data(), indices.data(), data.data(), static_cast<std::int32_t>(labels.shape(1)), k_each, n_threads,
@@ -392,7 +392,7 @@ void bind_linear(nb::module_& m) {
         .def(nb::init<nb::list, nb::list, In<std::int32_t>>(), nb::arg("blocks"), nb::arg("trees"), nb::arg("feature_rank"))
         .def("top_k", &forest_top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("link"), nb::arg("beam"),
              nb::arg("max_blocks"), nb::arg("k_each"), nb::arg("allowed"), nb::arg("open"), nb::arg("labels"), nb::arg("scores"),
-             nb::arg("n_blocks"), nb::arg("n_threads"),
+             nb::arg("n_blocks"), nb::arg("n_threads"), nb::arg("slack") = 0.0f,
              "Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.")
         .def("query", &forest_query, nb::arg("columns"), nb::arg("values"), nb::arg("normalize"), nb::arg("link"), nb::arg("beam"),
              nb::arg("k_each"), nb::arg("labels"), nb::arg("scores"),

@@ -34,7 +34,7 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
             } else {
                 if (options.open && !options.open[child]) continue;
                 const float score = path_score(options.link, from.score, margins[c]);
-                if (!found.full() || score > found.worst()) visit(score, child);
+                if (!found.full() || score - options.slack > found.worst()) visit(score, child);
             }
         }
     }
@@ -49,7 +49,7 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
         std::pop_heap(frontier.begin(), frontier.end(), later);
         const Frontier next = frontier.back();
         frontier.pop_back();
-        if (found.full() && next.score <= found.worst()) break;
+        if (found.full() && next.score - options.slack <= found.worst()) break;
         n_blocks += expand(blocks, tree, options, query, memory.root_margins, next, found, [&](float score, std::int32_t node) {
             frontier.push_back({score, node});
             std::push_heap(frontier.begin(), frontier.end(), later);
@@ -66,7 +66,7 @@ std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, con
     while (!memory.frontier.empty()) {
         memory.next.clear();
         for (const Frontier& from : memory.frontier) {
-            if (found.full() && from.score <= found.worst()) continue;
+            if (found.full() && from.score - options.slack <= found.worst()) continue;
             n_blocks += expand(blocks, tree, options, query, memory.root_margins, from, found,
                                [&](float score, std::int32_t node) { memory.next.push_back({score, node}); });
             if (options.max_blocks && n_blocks >= options.max_blocks) return n_blocks;

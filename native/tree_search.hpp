@@ -32,6 +32,7 @@ struct SearchOptions {
     std::int64_t max_blocks;        // stop after this many blocks; 0: no limit
     const std::uint8_t* allowed;    // per place in label_order (tree after tree in a forest), or null: all
     const std::uint8_t* open;       // per node (tree after tree): has an allowed label below; null: all
+    float slack = 0;                // labels count as this much below their node's log score; 0: exact
 };
 
 struct Frontier {

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.data.dataset import Dataset
-from labelwood.errors import DataError, ModelFileError
+from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.pifa import label_vectors
 from labelwood.labelspace.weighting import label_costs
@@ -281,15 +281,22 @@ class LinearTree(Model):
         deny: Iterable[int] | None = None,
         beam: int | None = None,
         max_blocks: int = 0,
+        slack: float = 0.0,
     ) -> SearchResult:
-        """The answers of `predict` with what they cost; max_blocks stops each tree's search after so many blocks."""
+        """The answers of `predict` with what they cost, and two ways to bound it.
+
+        max_blocks stops each tree's search after so many blocks. slack (0: exact) takes labels below a closed node to
+        be worth at most the node's log score minus slack, and so leaves out nodes that would hardly matter.
+        """
         self._check_fitted()
+        if not slack >= 0:
+            raise ParamError(f"slack must be a number from 0 up, but is {slack!r}")
         self._check_k(k)
         features = self._checked_features(x)
         places, nodes = self._filters(allow, deny)
         width = min(int(k), self.n_labels_)
         top, n_blocks = self._search(
-            features, width, self.parameters_.beam if beam is None else beam, max_blocks, places, nodes
+            features, width, self.parameters_.beam if beam is None else beam, max_blocks, places, nodes, slack
         )
         depths = np.mean([tree.depth_of_labels() for tree in self.trees_], axis=0)
         deepest = np.where(top.labels >= 0, depths[top.labels], 0).max(axis=1, initial=0)
@@ -346,6 +353,7 @@ class LinearTree(Model):
         max_blocks: int,
         places: npt.NDArray[np.uint8],
         nodes: npt.NDArray[np.uint8],
+        slack: float = 0.0,
     ) -> tuple[TopK, npt.NDArray[np.int32]]:
         p = self.parameters_
         rows = ranked_rows(x, self.feature_rank_, p.normalize)
@@ -353,7 +361,7 @@ class LinearTree(Model):
         n_blocks = np.zeros(x.shape[0], np.int32)
         self._forest.top_k(
             rows.indptr, rows.indices, rows.data, LINKS.index(p.link), beam, max_blocks, self._k_each(k), places, nodes,
-            top.labels, top.scores, n_blocks, p.n_threads or 0,
+            top.labels, top.scores, n_blocks, p.n_threads or 0, slack,
         )  # fmt: skip
         return top, n_blocks
 
