@@ -1,4 +1,4 @@
-"""NeuralXC with its defaults on real data."""
+"""NeuralXC with its defaults on real data: Bibtex as on held-out rows, below one-vs-all (docs/methods/neuralxc.md)."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ DATA = os.environ.get("LABELWOOD_DATA")
 
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA, reason="LABELWOOD_DATA is not set")
-@pytest.mark.parametrize(("name", "least"), [("Bibtex", 60.0), ("Delicious", 64.0)])
+@pytest.mark.parametrize(("name", "least"), [("Bibtex", 54.0), ("Delicious", 64.0)])
 def test_precision_on_the_given_split(name, least):
     train, test = (lw.read(Path(DATA) / name / f"{part}.txt.gz") for part in ("train", "test"))
     model = lw.NeuralXC().fit(train)

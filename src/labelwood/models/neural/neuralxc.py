@@ -32,9 +32,9 @@ ROWS_AT_ONCE = 4_000_000  # numbers of one block of scores in prediction
 class NeuralXCParams(Params):
     """Parameters of neuralxc."""
 
-    epochs: int = param(30, "visits of every row", low=1, high=100_000)
+    epochs: int = param(15, "visits of every row", low=1, high=100_000)
     batch_size: int = param(64, "rows of one step", low=1)
-    rate: float = param(1e-3, "learning rate of AdamW", low=0, low_open=True)
+    rate: float = param(3e-3, "learning rate of AdamW", low=0, low_open=True)
     weight_decay: float = param(1e-4, "pull of all weights to 0", low=0)
     dropout: float = param(0.5, "share of the input encoder's units left out in a step", low=0, high=0.95)
     input_weight: float = param(0.01, "what rebuilding the features counts in the loss", low=0)
