@@ -132,8 +132,8 @@ class NeuralXCNetwork(nn.Module):
         self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False, n_norms=2)
         self.dropout = nn.Dropout(dropout)
         self.last = LAST[last]
-        # A step of Adam is about the learning rate whatever the size of the values: the gain brings them to about 1, and
-        # the batch norm allows a small start, so that what is learnt soon outweighs it.
+        # A step of Adam is about the learning rate whatever the size of the values: the gain brings them to about 1,
+        # and the batch norm allows a small start, so that what is learnt soon outweighs it.
         nn.init.normal_(self.input_table.weight, std=0.1 * 2**0.5 / gain)
         nn.init.xavier_uniform_(self.output_table.weight)
         if label_shares is not None:
