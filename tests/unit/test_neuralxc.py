@@ -10,7 +10,7 @@ from scipy import sparse
 import labelwood as lw
 from labelwood.errors import ModelFileError
 from labelwood.models.neural.layer_stack import LayerStack
-from labelwood.models.neural.neuralxc import label_shares, last_activation
+from labelwood.models.neural.neuralxc import label_shares, last_activation, value_gain
 from labelwood.models.neural.neuralxc_sizes import PUBLISHED, Sizes, network_sizes
 
 torch = pytest.importorskip("torch")
@@ -76,7 +76,7 @@ def test_without_their_weights_the_label_encoder_learns_nothing(rows):
 def test_answers_do_not_depend_on_the_batch(rows):
     """N2, with batch norm: a row alone and the same row among others, in torch's eval mode and without torch."""
     x, y = rows
-    network = made(sizes=Sizes((20, 12, 8, 6), (9, 8, 5), 6, batch_norm=True))
+    network = made(gain=3.0)
     network.train()
     for _ in range(3):
         parts(network, x, y, np.arange(30))
@@ -117,7 +117,6 @@ def test_sampling_trains_sparse_tables(rows, monkeypatch):
 
 def test_published_sizes_where_the_data_is_published():
     assert network_sizes(1836, 159).input == (1836, 1152, 600, 256)
-    assert network_sizes(5000, 3993).batch_norm
     for (features, labels), sizes in PUBLISHED.items():
         assert (sizes.input[0], sizes.output[0]) == (features, labels)
     large = network_sizes(2_000_000, 500_000)
@@ -129,6 +128,12 @@ def test_the_rebuilt_features_end_as_their_range_asks():
     assert last_activation(sparse.csr_matrix([[0.0, 3.0]])) == "relu"
     assert last_activation(sparse.csr_matrix([[-1.0, 0.5]])) == "none"
     assert last_activation(sparse.csr_matrix((2, 2))) == "sigmoid"
+
+
+def test_the_gain_brings_values_to_about_one():
+    x = sparse.csr_matrix([[0.5, 0.0, -0.5], [0.0, 0.5, 0.0]])
+    assert value_gain(x) == pytest.approx(2)
+    assert value_gain(sparse.csr_matrix((2, 2))) == 1
 
 
 def test_labels_start_at_their_shares(rows):

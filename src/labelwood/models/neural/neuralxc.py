@@ -32,11 +32,11 @@ ROWS_AT_ONCE = 4_000_000  # numbers of one block of scores in prediction
 class NeuralXCParams(Params):
     """Parameters of neuralxc."""
 
-    epochs: int = param(40, "visits of every row", low=1, high=100_000)
+    epochs: int = param(15, "visits of every row", low=1, high=100_000)
     batch_size: int = param(64, "rows of one step", low=1)
-    rate: float = param(1e-3, "learning rate of Adam", low=0, low_open=True)
+    rate: float = param(3e-3, "learning rate of AdamW", low=0, low_open=True)
     weight_decay: float = param(1e-4, "pull of all weights to 0", low=0)
-    dropout: float = param(0.3, "share of the input encoder's units left out in a step", low=0, high=0.95)
+    dropout: float = param(0.5, "share of the input encoder's units left out in a step", low=0, high=0.95)
     input_weight: float = param(0.01, "what rebuilding the features counts in the loss", low=0)
     output_weight: float = param(0.01, "what rebuilding the labels counts in the loss", low=0)
     latent_weight: float = param(0.0, "what the distance of the predicted code to the labels' code counts", low=0)
@@ -131,6 +131,7 @@ def trained_stack(x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, p
             bool(sample_x),
             bool(sample_y),
             label_shares(y),
+            value_gain(x),
         )
     share = {
         "labels": 1.0,
@@ -159,6 +160,12 @@ def label_shares(y: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The share of the rows that have each label, away from 0 and 1."""
     counts = np.bincount(y.indices, minlength=y.shape[1])
     return np.asarray((counts + 0.1) / (y.shape[0] + 0.2), np.float64)
+
+
+def value_gain(x: sparse.csr_matrix) -> float:
+    """What brings the values other than 0 to a root mean square of 1; 1 if there are none."""
+    squares = float(np.square(x.data, dtype=np.float64).sum())
+    return math.sqrt(np.count_nonzero(x.data) / squares) if squares else 1.0
 
 
 def last_activation(x: sparse.csr_matrix) -> str:

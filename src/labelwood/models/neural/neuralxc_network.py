@@ -75,9 +75,9 @@ class WideLayer(nn.Module):
 
 
 class Stack(nn.Module):
-    """Dense layers with an activation between them, a batch norm after the first if asked for."""
+    """Dense layers with an activation between them, and a batch norm after each of the first n_norms layers."""
 
-    def __init__(self, widths: list[int], slope: float, last: bool, norm: bool = False) -> None:
+    def __init__(self, widths: list[int], slope: float, last: bool, n_norms: int = 0) -> None:
         super().__init__()
         self.layers: list[nn.Linear] = [nn.Linear(a, b) for a, b in pairwise(widths)]
         self.slope = slope
@@ -86,14 +86,16 @@ class Stack(nn.Module):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
             self.add_module(f"layer{number}", layer)
-        self.norm = nn.BatchNorm1d(widths[1]) if norm else None
+        self.norms: list[nn.BatchNorm1d] = [nn.BatchNorm1d(width) for width in widths[1 : n_norms + 1]]
+        for number, norm in enumerate(self.norms):
+            self.add_module(f"norm{number}", norm)
 
     def forward(self, rows: Tensor) -> Tensor:
         """The outputs of the last layer."""
         for number, layer in enumerate(self.layers):
             rows = layer(rows)
-            if number == 0 and self.norm is not None:
-                rows = normed(self.norm, rows)
+            if number < len(self.norms):
+                rows = normed(self.norms[number], rows)
             if number + 1 < len(self.layers) or self.last:
                 rows = functional.leaky_relu(rows, self.slope) if self.slope else torch.relu(rows)
         return rows
@@ -110,14 +112,16 @@ class NeuralXCNetwork(nn.Module):
         sampled_inputs: bool = False,
         sampled_labels: bool = False,
         label_shares: np.ndarray[tuple[int], np.dtype[np.float64]] | None = None,
+        gain: float = 1.0,
     ) -> None:
         super().__init__()
+        self.gain = gain
         i, o = list(sizes.input), list(sizes.output)
         self.sampled_inputs, self.sampled_labels = sampled_inputs, sampled_labels
         self.input_table = SparseLinear(i[0], i[1], sparse=sampled_inputs)
         self.input_bias = nn.Parameter(torch.zeros(i[1]))
-        self.input_norm = nn.BatchNorm1d(i[1]) if sizes.batch_norm else None
-        self.encode_input = Stack(i[1:], 0.0, last=True, norm=sizes.batch_norm)
+        self.input_norm = nn.BatchNorm1d(i[1])
+        self.encode_input = Stack(i[1:], 0.0, last=True, n_norms=1)
         self.decode_input = Stack(i[:0:-1], 0.2, last=True)
         self.input_outputs = WideLayer(i[1], i[0])
         self.output_table = SparseLinear(o[0], o[1], sparse=sampled_labels)
@@ -125,12 +129,12 @@ class NeuralXCNetwork(nn.Module):
         self.encode_output = Stack(o[1:], 0.1, last=False)
         self.decode_output = Stack(o[:0:-1], 0.0, last=True)
         self.label_outputs = WideLayer(o[1], o[0])
-        self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False)
+        self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False, n_norms=2)
         self.dropout = nn.Dropout(dropout)
         self.last = LAST[last]
-        # Rows of length 1 then give sums of variance 2, which ReLU halves. Xavier's rule counts all features, of which
-        # a sparse row has few: its signal died on the way, and on Bibtex nothing but the label shares was learnt.
-        nn.init.normal_(self.input_table.weight, std=2**0.5)
+        # A step of Adam is about the learning rate whatever the size of the values: the gain brings them to about 1,
+        # and the batch norm allows a small start, so that what is learnt soon outweighs it.
+        nn.init.normal_(self.input_table.weight, std=0.1 * 2**0.5 / gain)
         nn.init.xavier_uniform_(self.output_table.weight)
         if label_shares is not None:
             # Every label starts at its share of the rows: no steps are lost on learning that labels are rare.
@@ -140,9 +144,8 @@ class NeuralXCNetwork(nn.Module):
 
     def code_of_rows(self, batch: RowBatch) -> Tensor:
         """phi_i(x)."""
-        first = self.input_table(batch) + self.input_bias
-        if self.input_norm is not None:
-            first = normed(self.input_norm, first)
+        first = self.gain * self.input_table(batch) + self.input_bias
+        first = normed(self.input_norm, first)
         code: Tensor = self.dropout(self.encode_input(self.dropout(torch.relu(first))))
         return code
 
@@ -194,11 +197,12 @@ class NeuralXCNetwork(nn.Module):
 
     def stack(self) -> LayerStack:
         """The way from x to the label logits, for answers without torch; the batch norm is multiplied in."""
-        first = _folded(self.input_table.weight, self.input_bias, self.input_norm)
+        first = _folded(self.gain * self.input_table.weight, self.input_bias, self.input_norm)
         weights, biases, kinds = [first[0]], [first[1]], ["relu"]
         for stack, last in ((self.encode_input, "relu"), (self.regressor, "tanh"), (self.decode_output, "relu")):
             for number, layer in enumerate(stack.layers):
-                weight, bias = _folded(layer.weight.T, layer.bias, stack.norm if number == 0 else None)
+                norm = stack.norms[number] if number < len(stack.norms) else None
+                weight, bias = _folded(layer.weight.T, layer.bias, norm)
                 weights.append(weight)
                 biases.append(bias)
                 kinds.append("relu" if number + 1 < len(stack.layers) else last)

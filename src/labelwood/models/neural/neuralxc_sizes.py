@@ -9,13 +9,12 @@ from dataclasses import dataclass
 class Sizes:
     """Widths of the input encoder (features first, code last), of the output encoder, and of the regressor's middle.
 
-    The decoders have the same widths the other way round. batch_norm: after the input encoder's first two layers.
+    The decoders have the same widths the other way round.
     """
 
     input: tuple[int, ...]
     output: tuple[int, ...]
     middle: int
-    batch_norm: bool = False
 
 
 # (features, labels) -> sizes of the published code: Bibtex, Delicious, Mediamill, EURLex-4K.
@@ -23,7 +22,7 @@ PUBLISHED = {
     (1836, 159): Sizes((1836, 1152, 600, 256), (159, 96, 32), 112),
     (500, 983): Sizes((500, 250, 125), (983, 326, 163, 82), 104),
     (120, 101): Sizes((120, 100, 50), (101, 75, 50, 32), 41),
-    (5000, 3993): Sizes((5000, 2500, 1250, 500), (3993, 1331, 443, 141), 325, batch_norm=True),
+    (5000, 3993): Sizes((5000, 2500, 1250, 500), (3993, 1331, 443, 141), 325),
 }
 
 
