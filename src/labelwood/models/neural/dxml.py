@@ -60,7 +60,7 @@ class DXMLParams(Params):
     epochs: int = param(20, "passes over the training rows", low=0, high=100_000)
     batch_size: int = param(128, "rows in a training step", low=1)
     optimizer: str = param("adam", "sgd: momentum 0.9 and a constant rate, as in the paper", choices=("adam", "sgd"))
-    learning_rate: float = param(0.001, "size of a training step", low=0, low_open=True)
+    learning_rate: float = param(0.002, "size of a training step", low=0, low_open=True)
     weight_decay: float = param(0.0, "pull of the weights to zero", low=0)
     swa_start: float = param(1.0, "share of the epochs after which weights are averaged; 1: never", low=0, high=1)
     n_clusters: int | None = param(
