@@ -26,16 +26,18 @@ DATA = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).parents[2] / ".."
 KS = (1, 3, 5)
 VARIANTS = {
     "defaults": {},
-    "one network": {"n_networks": 1},
-    "one network, linear": {"n_networks": 1, "nonlinear": False},
-    "one network, votes only": {"n_networks": 1, "blend": 0.0},
-    "one network, unweighted votes": {"n_networks": 1, "blend": 0.0, "temperature": float("inf")},
-    "one network, no self loops": {"n_networks": 1, "self_loops": False},
-    "one network, edges of weight 1, no self loops": {"n_networks": 1, "self_loops": False, "weighted": False},
-    "one network, window 5": {"n_networks": 1, "window": 5},
-    "one network, 100 numbers": {"n_networks": 1, "dim": 100},
-    "one network, DeepWalk": {"n_networks": 1, "embedding": "deepwalk", "window": 5},
-    "one network, no length 1": {"n_networks": 1, "out_norm": False},
+    "linear": {"nonlinear": False},
+    "one network": {"n_models": 1},
+    "one network, linear": {"n_models": 1, "nonlinear": False},
+    "one network, votes only": {"n_models": 1, "blend": 0.0},
+    "one network, unweighted votes": {"n_models": 1, "blend": 0.0, "temperature": float("inf")},
+    "one network, self loops of weight 1": {"n_models": 1, "self_weight": 1.0},
+    "one network, no self loops": {"n_models": 1, "self_weight": 0.0},
+    "one network, edges of weight 1, no self loops": {"n_models": 1, "self_weight": 0.0, "weighted": False},
+    "one network, window 5": {"n_models": 1, "window": 5},
+    "one network, 100 numbers": {"n_models": 1, "dim": 100},
+    "one network, DeepWalk": {"n_models": 1, "embedding": "deepwalk", "window": 5},
+    "one network, no length 1": {"n_models": 1, "out_norm": False},
 }
 
 

@@ -39,10 +39,17 @@ def cosines(vectors):
 def test_the_graph_is_y_transposed_times_y():
     y = two_groups()
     dense = (y.T @ y).toarray()
-    np.testing.assert_array_equal(label_graph(y, self_loops=True).toarray(), dense)
+    np.testing.assert_array_equal(label_graph(y, self_weight=1.0).toarray(), dense)
+    heavy = dense + 9 * np.diag(np.diag(dense))
+    np.testing.assert_array_equal(label_graph(y, self_weight=10.0).toarray(), heavy)
+    np.testing.assert_array_equal(
+        label_graph(y, weighted=False, self_weight=2.0).toarray(), (dense > 0) + 1.0 * np.diag(np.diag(dense) > 0)
+    )
     np.fill_diagonal(dense, 0)
     np.testing.assert_array_equal(label_graph(y).toarray(), dense)
     np.testing.assert_array_equal(label_graph(y, weighted=False).toarray(), dense > 0)
+    with pytest.raises(ParamError, match="self_weight"):
+        label_graph(y, self_weight=-1.0)
 
 
 def test_long_rows_are_thinned():
@@ -78,7 +85,7 @@ def test_bad_graphs_are_refused(call, message):
 
 @pytest.mark.parametrize(("window", "negatives"), [(1, 1.0), (3, 1.0), (5, 5.0)])
 def test_netmf_factorises_its_matrix(window, negatives):
-    graph = label_graph(two_groups(), self_loops=True)
+    graph = label_graph(two_groups(), self_weight=1.0)
     matrix = twin.netmf_matrix(graph.toarray(), window, negatives)
     vectors = netmf(graph, 12, window=window, negatives=negatives).astype(np.float64)
     # U sqrt(S): the rows' inner products are those of the positive square root of M^2.
@@ -91,12 +98,21 @@ def test_many_labels_give_nearly_the_exact_vectors(monkeypatch):
     y = np.zeros((3000, 150))
     for row in range(3000):  # fifteen groups of ten labels
         y[row, 10 * (row % 15) + random.choice(10, 4, replace=False)] = 1
-    graph = label_graph(y, self_loops=True)
+    graph = label_graph(y, self_weight=1.0)
     exact = netmf(graph, 20)
     monkeypatch.setattr(graphs, "DENSE_LABELS", 10)
     near = netmf(graph, 20)
     share = np.linalg.norm(near @ near.T - exact @ exact.T) / np.linalg.norm(exact @ exact.T)
     assert share < 0.1
+
+
+@pytest.mark.parametrize("most_dense", [2_000, 10])
+def test_labels_that_do_not_fit_into_the_vectors_are_zero(monkeypatch, most_dense):
+    """Twenty lonely labels, five numbers: five have a direction, the others nothing, rather than chance."""
+    monkeypatch.setattr(graphs, "DENSE_LABELS", most_dense)
+    graph = sparse.diags(np.arange(1.0, 21.0)).tocsr()
+    vectors = netmf(graph, 5)
+    np.testing.assert_array_equal(np.flatnonzero(vectors.any(axis=1)), np.arange(5))  # log(vol / d): the rarest
 
 
 @pytest.mark.parametrize("bad", [{"dim": 0}, {"window": 0}, {"negatives": 0}])
@@ -108,7 +124,7 @@ def test_netmf_refuses_nonsense(bad):
 @pytest.mark.parametrize("embed", [netmf, lambda graph, dim: deepwalk(graph, dim, n_walks=40, epochs=5)])
 def test_labels_that_are_together_lie_together(embed):
     """X1: always together: cosine above 0.9; other components: lower than inside. With the model's self loops."""
-    graph = label_graph(two_groups(), self_loops=True)
+    graph = label_graph(two_groups(), self_weight=1.0)
     found = cosines(embed(graph, 8))
     assert found[0, 1] > 0.9
     inside = np.mean([found[a, b] for g in (range(5), range(5, 10)) for a in g for b in g if a != b])

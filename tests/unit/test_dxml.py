@@ -10,7 +10,8 @@ from scipy import sparse
 import labelwood as lw
 from labelwood.errors import DataError, ModelFileError
 from labelwood.labelindex.graph import edge_graph
-from labelwood.models.neural.label_targets import new_label_vectors, row_targets
+from labelwood.models.neural import label_targets
+from labelwood.models.neural.label_targets import graph_vectors, new_label_vectors, row_targets
 from labelwood.models.neural.neighbor_votes import VoteRule, best_labels, chosen_rule, vote_weights, voted
 from labelwood.models.neural.point_index import PointIndex, kmeans_centroids
 from labelwood.neighbors.store import unit_rows
@@ -52,6 +53,21 @@ def test_targets_are_means_of_label_vectors():
     order = np.array([3, 0, 4, 1, 2])
     np.testing.assert_allclose(row_targets(y[:, order], vectors[order]), targets, atol=1e-6)
     np.testing.assert_allclose(row_targets(y, vectors, unit=False)[1], mean, atol=1e-6)
+
+
+def test_labels_without_a_place_in_the_graph_lie_with_labels_of_similar_rows(monkeypatch):
+    """However the work is cut, the lonely label 6 lies with label 2, whose rows have the same features."""
+    x, y = grouped()
+    wide = sparse.hstack([y, sparse.csr_matrix((120, 2))], format="lil")
+    wide[np.flatnonzero(y.toarray()[:, 2])[:3]] = np.eye(8)[6]
+    graph = edge_graph([(0, 1), (1, 2), (3, 4), (4, 5)], 8)
+    parameters = lw.DXML.Parameters(window=2, n_threads=1)
+    found = graph_vectors(graph, x, sparse.csr_matrix(wide), parameters)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)  # label 7 has no rows: any direction
+    near = found[:7] @ found[6]
+    assert min(near[:3]) > max(near[3:6])
+    monkeypatch.setattr(label_targets, "_PRODUCTS_AT_ONCE", 1)
+    np.testing.assert_allclose(graph_vectors(graph, x, sparse.csr_matrix(wide), parameters), found, atol=1e-6)
 
 
 def test_smooth_l1_is_the_piecewise_formula():
@@ -223,7 +239,7 @@ def test_a_non_linear_network_beats_a_linear_one_on_exclusive_or():
     y = np.eye(2)[bits[:, 0] ^ bits[:, 1]]
     rule = {"n_threads": 1, "hidden": 64, "epochs": 60, "input_dropout": 0.0, "dropout": 0.0, "learning_rate": 0.01}
     # One label of the nearest 150 rows: a map that cannot tell the corners apart cannot gather a corner's rows.
-    rule |= {"n_neighbors": 150, "temperature": float("inf"), "blend": 0.0, "self_loops": True}
+    rule |= {"n_neighbors": 150, "temperature": float("inf"), "blend": 0.0, "self_weight": 1.0}
     share = {}
     for nonlinear in (True, False):
         model = lw.DXML(nonlinear=nonlinear, **rule).fit(x[:300], y[:300])
@@ -255,7 +271,7 @@ def test_a_graph_of_the_users_own_is_used():
 
 @pytest.mark.parametrize(
     "change",
-    [{"embedding": "deepwalk"}, {"out_norm": False}, {"optimizer": "sgd", "learning_rate": 0.05}, {"n_networks": 2}],
+    [{"embedding": "deepwalk"}, {"out_norm": False}, {"optimizer": "sgd", "learning_rate": 0.05}, {"n_models": 2}],
 )
 def test_variants_learn(change):
     x, y = grouped()
@@ -266,7 +282,7 @@ def test_variants_learn(change):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_trained_labels", 7), ("n_networks", 0), ("n_neighbors", 0), ("temperature", -1), ("blend", -1)],
+    [("n_trained_labels", 7), ("n_models", 0), ("n_neighbors", 0), ("temperature", -1), ("blend", -1)],
 )
 def test_damaged_facts_are_refused(half, name, value):
     model = lw.DXML(**half.get_params())

@@ -28,20 +28,26 @@ _KEPT = 512
 # ... and walks of more than one step are followed only as long as they cost less than this many products.
 _WORK = 2e10
 _ROWS_AT_ONCE = 256
+_LEAST_SHARE = 0.05
 
 
 def label_graph(
-    y: Any, *, weighted: bool = True, self_loops: bool = False, max_per_row: int = 50, seed: int = 0
+    y: Any, *, weighted: bool = True, self_weight: float = 0.0, max_per_row: int = 50, seed: int = 0
 ) -> sparse.csr_matrix:
     """The label graph of the training labels, CSR float64 (n_labels, n_labels), symmetric: who occurs with whom.
 
-    weighted: the number of common rows, else 1. self_loops: each label's own number of rows on the diagonal. A row with
-    more than max_per_row labels counts with a random max_per_row of them (pairs grow with the square).
+    weighted: the number of common rows, else 1. self_weight: the diagonal is this many times each label's own number
+    of rows (else 1). A row with more than max_per_row labels counts with a random max_per_row of them (pairs grow with
+    the square).
     """
+    if not 0 <= self_weight < np.inf:
+        raise ParamError(f"self_weight must be a number from 0 up, but is {self_weight}")
     labels = _thinned(as_labels(y), max_per_row, seed)
-    graph = cooccurrence(labels, diagonal=self_loops).astype(np.float64)
+    graph = cooccurrence(labels, diagonal=self_weight > 0).astype(np.float64)
     if not weighted:
         graph.data[:] = 1
+    if self_weight > 0:
+        graph.data[graph.indices == np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))] *= self_weight
     return graph
 
 
@@ -90,7 +96,8 @@ def isolated_labels(graph: sparse.csr_matrix) -> npt.NDArray[np.bool_]:
 def netmf(graph: sparse.csr_matrix, dim: int, *, window: int = 5, negatives: float = 1.0, seed: int = 0) -> Float32:
     """The vectors (n_labels, dim) of NetMF: U sqrt(S) of log max(1, vol / (b window) (P + ... + P^window) D^-1).
 
-    b: `negatives`. Labels without edges get zeros, and so do columns beyond the rank. Up to 2,000 labels exactly;
+    b: `negatives`. Labels without edges get zeros, and so do labels of which `dim` numbers keep nothing, and columns
+    beyond the rank. Up to 2,000 labels exactly;
     above, each label keeps its 512 largest entries, the decomposition is randomised, and the window shrinks to what
     2e10 products pay for.
     """
@@ -177,17 +184,25 @@ def _largest(block: Float64) -> sparse.csr_matrix:
 
 
 def _decomposed(parts: list[Any], dim: int, seed: int) -> Float64:
-    """U sqrt(S) of the symmetric matrix that lies in blocks of rows, the `dim` largest singular values."""
+    """U sqrt(S) of the symmetric matrix that lies in blocks of rows, the `dim` largest singular values.
+
+    A row whose kept part is less than _LEAST_SHARE of its diagonal entry is zero: its own direction is not among those
+    kept, and what is left of it is chance, which a later scaling to length 1 would make as loud as any other row.
+    """
     if isinstance(parts[0], np.ndarray):
         matrix = np.vstack(parts)
+        own = matrix.diagonal()
         values, axes = np.linalg.eigh((matrix + matrix.T) / 2)
     else:
         stacked = sparse.vstack(parts, format="csr")
+        own = stacked.diagonal()
         values, axes = _random_eigenvectors(((stacked + stacked.T) / 2).tocsr(), dim, seed)
     best = np.argsort(-np.abs(values), kind="stable")[:dim]
     sizes = np.abs(values[best])
     real = sizes > 1e-9 * max(float(sizes[0]), 1e-300)  # beyond the rank there are only rounding errors
     found: Float64 = axes[:, best[real]] * np.sqrt(sizes[real])
+    lengths = np.einsum("ij,ij->i", found, found)
+    found[lengths <= np.maximum(_LEAST_SHARE * own, 1e-9 * lengths.max(initial=0.0))] = 0
     return found
 
 

@@ -43,7 +43,9 @@ class DXMLParams(Params):
     )
     embedding: str = param("netmf", "how label vectors come from the label graph", choices=EMBEDDINGS)
     weighted: bool = param(True, "edges weigh the number of rows with both labels; False: 1, as in the paper")
-    self_loops: bool = param(True, "a label is also its own neighbour, as often as it occurs")
+    self_weight: float = param(
+        10.0, "a label is its own neighbour this many times as often as it occurs; 0: not at all", low=0, high=1e6
+    )
     window: int = param(1, "steps of a walk that count as near", low=1, high=100)
     n_walks: int = param(10, "walks from every label (deepwalk)", low=1, high=10_000)
     walk_length: int = param(40, "labels in a walk (deepwalk)", low=2, high=10_000)
@@ -52,15 +54,15 @@ class DXMLParams(Params):
     input_dropout: float = param(0.4, "share of the features that a training step leaves out", low=0, high=0.95)
     dropout: float = param(0.5, "share of the hidden units that a training step leaves out", low=0, high=0.95)
     out_norm: bool = param(True, "the network's vectors and its targets have length 1 while it learns")
-    n_networks: int = param(
+    n_models: int = param(
         3, "networks side by side, each with its own seed; their cosines are averaged", low=1, high=64
     )
-    epochs: int = param(15, "passes over the training rows", low=0, high=100_000)
-    batch_size: int = param(64, "rows in a training step", low=1)
+    epochs: int = param(20, "passes over the training rows", low=0, high=100_000)
+    batch_size: int = param(128, "rows in a training step", low=1)
     optimizer: str = param("adam", "sgd: momentum 0.9 and a constant rate, as in the paper", choices=("adam", "sgd"))
-    learning_rate: float = param(0.003, "size of a training step", low=0, low_open=True)
+    learning_rate: float = param(0.002, "size of a training step", low=0, low_open=True)
     weight_decay: float = param(0.0, "pull of the weights to zero", low=0)
-    swa_start: float = param(0.5, "share of the epochs after which weights are averaged; 1: never", low=0, high=1)
+    swa_start: float = param(1.0, "share of the epochs after which weights are averaged; 1: never", low=0, high=1)
     n_clusters: int | None = param(
         None, "k-means parts of the training rows; None: one per 5,000 rows", low=1, high=1 << 20, kind=int
     )
@@ -119,7 +121,7 @@ class DXML(Model):
         require_torch("dxml")
         rows = normalized_rows(x)
         if self._label_graph is None:
-            options = {"weighted": parameters.weighted, "self_loops": parameters.self_loops, "seed": parameters.seed}
+            options = {"weighted": parameters.weighted, "self_weight": parameters.self_weight, "seed": parameters.seed}
             graph = label_graph(y, **options)
         else:
             graph = checked_graph(self._label_graph, y.shape[1])
@@ -149,7 +151,7 @@ class DXML(Model):
                 for given, usual in zip(fixed, (FALLBACK.k, FALLBACK.temperature, FALLBACK.blend), strict=True)
             )
             return VoteRule(int(k), temperature, blend), None
-        one = dataclasses.replace(parameters, n_networks=1)
+        one = dataclasses.replace(parameters, n_models=1)
         networks, _ = _networks(rows[seen], y[seen], vectors, one, progress)
         index = _indexed(embedded(networks, rows[seen], parameters.n_threads), y[seen], seen, parameters)
         queries = embedded(networks, rows[held], parameters.n_threads)
@@ -161,8 +163,8 @@ class DXML(Model):
         n_labels, dim = y.shape[1], label_dim(parameters.dim, y.shape[1])
         widths = parameters.hidden * (x.shape[1] + dim) * 4
         # Weights, their gradients and two moments; averaged weights; then the finished networks.
-        network = widths * (4 + (parameters.swa_start < 1)) + parameters.n_networks * widths
-        points = x.shape[0] * dim * parameters.n_networks * 4 * 5
+        network = widths * (4 + (parameters.swa_start < 1)) + parameters.n_models * widths
+        points = x.shape[0] * dim * parameters.n_models * 4 * 5
         graph = 16 * min(float(n_labels) ** 2, 60 * float((np.diff(y.indptr).astype(np.float64) ** 2).sum()))
         votes = ROWS_AT_ONCE * max(NEIGHBORS) * (16 + 12 * max(1, y.nnz // max(1, y.shape[0])))
         return int(network + points + graph + votes + 24 * x.nnz + (300 << 20))
@@ -289,7 +291,7 @@ class DXML(Model):
             "n_neighbors": self.rule_.k,
             "temperature": None if math.isinf(temperature) else temperature,  # JSON has no infinity
             "blend": self.rule_.blend,
-            "n_networks": len(self.networks_),
+            "n_models": len(self.networks_),
             "n_trained_labels": self.n_trained_labels_,
             **self.training_,
         }
@@ -299,10 +301,10 @@ class DXML(Model):
         if vectors.dtype != np.float32 or vectors.ndim != 2 or vectors.shape[0] != self.n_labels_:
             raise ModelFileError(f"dxml: {vectors.dtype} label vectors {vectors.shape} for {self.n_labels_} labels")
         networks = []
-        n_networks = facts["n_networks"]
-        if isinstance(n_networks, bool) or not isinstance(n_networks, int) or not 1 <= n_networks <= 64:
-            raise ModelFileError(f"dxml: {n_networks!r:.40} networks")
-        for number in range(n_networks):
+        n_models = facts["n_models"]
+        if isinstance(n_models, bool) or not isinstance(n_models, int) or not 1 <= n_models <= 64:
+            raise ModelFileError(f"dxml: {n_models!r:.40} networks")
+        for number in range(n_models):
             own = f"network{number}."
             network = {name.removeprefix(own): array for name, array in arrays.items() if name.startswith(own)}
             hidden = check_encoder(network, self.n_features_, "dxml")
@@ -312,7 +314,7 @@ class DXML(Model):
             networks.append(network)
         own = "index."
         parts = {name.removeprefix(own): array for name, array in arrays.items() if name.startswith(own)}
-        index = PointIndex.restore(parts, self.n_labels_, n_networks * vectors.shape[1])
+        index = PointIndex.restore(parts, self.n_labels_, n_models * vectors.shape[1])
         temperature = math.inf if facts["temperature"] is None else float(facts["temperature"])
         rule = VoteRule(int(facts["n_neighbors"]), temperature, float(facts["blend"]))
         if not 1 <= rule.k <= 1 << 30 or not temperature > 0 or not 0 <= rule.blend < math.inf:
@@ -325,7 +327,7 @@ class DXML(Model):
 
 
 def embedded(networks: list[Arrays], rows: sparse.csr_matrix, n_threads: int | None) -> Any:
-    """The points (n, dim * n_networks) of normalised rows: unit vectors of every network, side by side, of length 1.
+    """The points (n, dim * n_models) of normalised rows: unit vectors of every network, side by side, of length 1.
 
     The product of two points is then the mean of the networks' cosines.
     """
@@ -339,9 +341,9 @@ def embedded(networks: list[Arrays], rows: sparse.csr_matrix, n_threads: int | N
     return np.hstack(parts) * np.float32(len(parts) ** -0.5)
 
 
-def _tiled(vectors: Any, n_networks: int) -> Any:
+def _tiled(vectors: Any, n_models: int) -> Any:
     """Label vectors in the space of the points."""
-    return vectors if n_networks == 1 else np.tile(vectors, n_networks) * np.float32(n_networks**-0.5)
+    return vectors if n_models == 1 else np.tile(vectors, n_models) * np.float32(n_models**-0.5)
 
 
 def _networks(
@@ -350,7 +352,7 @@ def _networks(
     from labelwood.models.neural.dxml_training import trained_network
 
     targets = row_targets(y, vectors, unit=parameters.out_norm)
-    found = [trained_network(rows, targets, parameters, number, progress) for number in range(parameters.n_networks)]
+    found = [trained_network(rows, targets, parameters, number, progress) for number in range(parameters.n_models)]
     return [arrays for arrays, _ in found], float(np.mean([loss for _, loss in found]))
 
 

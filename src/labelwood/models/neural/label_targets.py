@@ -15,13 +15,14 @@ from labelwood.models.neural.forward import unit_rows
 
 Float32 = npt.NDArray[np.float32]
 EMBEDDINGS = ("netmf", "deepwalk")
+_PRODUCTS_AT_ONCE = 1 << 24
 
 
 def graph_vectors(graph: sparse.csr_matrix, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> Float32:
     """Unit vectors (n_labels, dim) of the labels of a graph.
 
-    A label that is alone in the graph, so that the graph says nothing of it, gets the mean of the vectors of the labels
-    with the most similar rows (by their mean features); a label without rows gets a random direction of its own.
+    A label of which the graph says nothing, or that does not fit into `dim` numbers, gets the mean of the vectors of
+    the labels with the most similar rows (by their mean features); one without rows gets a random direction of its own.
     """
     seed, dim = parameters.seed, label_dim(parameters.dim, graph.shape[0])
     if parameters.embedding == "deepwalk":
@@ -37,7 +38,7 @@ def graph_vectors(graph: sparse.csr_matrix, x: sparse.csr_matrix, y: sparse.csr_
     else:
         vectors = netmf(graph, dim, window=parameters.window, seed=seed)
     vectors = unit_rows(vectors)
-    # With self loops a lonely label has a direction of its own as far as the rank allows; DeepWalk's is random.
+    # With self loops a lonely label has a direction of its own as far as `dim` allows; DeepWalk's is random.
     lost = np.asarray(~vectors.any(axis=1))
     if parameters.embedding == "deepwalk":
         lost |= isolated_labels(graph)
@@ -72,10 +73,14 @@ def _by_features(
     vectors: Float32, lost: npt.NDArray[np.bool_], x: sparse.csr_matrix, y: sparse.csr_matrix, seed: int
 ) -> Float32:
     features = label_vectors(x, y)
-    near = np.asarray((features[lost] @ features[~lost].T).todense(), np.float32)
-    weak = np.sort(near, axis=1)[:, -5:-4] if near.shape[1] > 5 else np.zeros((near.shape[0], 1), np.float32)
-    near[near < weak] = 0
-    found = near @ vectors[~lost]
+    wanted, others, theirs = features[lost], features[~lost].T.tocsr(), vectors[~lost]
+    found = np.empty((wanted.shape[0], vectors.shape[1]), np.float32)
+    piece = max(1, _PRODUCTS_AT_ONCE // max(1, others.shape[1]))
+    for begin in range(0, len(found), piece):
+        near = np.asarray((wanted[begin : begin + piece] @ others).todense(), np.float32)
+        if near.shape[1] > 5:
+            near[near < np.partition(near, -5, axis=1)[:, -5:-4]] = 0
+        found[begin : begin + piece] = near @ theirs
     alone = ~found.any(axis=1)
     rows = np.flatnonzero(lost)[alone]
     found[alone] = (keyed_uniform(seed, 3, rows[:, None], np.arange(vectors.shape[1])) - 0.5).astype(np.float32)

@@ -17,7 +17,7 @@ Int32 = npt.NDArray[np.int32]
 NEIGHBORS = (5, 10, 20, 30, 50, 100, 200)
 # exp(cosine / temperature); infinity: every neighbour counts the same, as in the paper.
 TEMPERATURES = (0.02, 0.05, 0.1, 0.2, float("inf"))
-BLENDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+BLENDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 @dataclass(frozen=True)
