@@ -311,12 +311,14 @@ class LinearTree(Model):
         """
         self._check_fitted()
         self._check_k(k)
-        top = self._query(columns, values, min(int(k), self.n_labels_)) if self._standing is _NO_FILTER else None
-        if top is None:
+        width = min(int(k), self.n_labels_)
+        labels, scores = np.empty(width, np.int32), np.empty(width, np.float32)
+        found = self._query(columns, values, labels, scores) if self._standing is _NO_FILTER else -1
+        if found < 0:
             row = sparse.csr_matrix((values, columns, [0, len(columns)]), shape=(1, self.n_features_))
-            top = super().predict(row, k)
-        found = int((top.labels[0] >= 0).sum())
-        return top.labels[0, :found], top.scores[0, :found]
+            top = super().predict(row, width)
+            labels, scores, found = top.labels[0], top.scores[0], int((top.labels[0] >= 0).sum())
+        return labels[:found], scores[:found]
 
     def _one_row(self, x: Any, k: int) -> TopK | None:
         """The answer for a plain float32 CSR row without the checks and copies that a batch needs; else None."""
@@ -332,15 +334,22 @@ class LinearTree(Model):
         ):
             return None
         n = x.indptr[1]  # scipy may keep arrays longer than the row
-        return self._query(x.indices[:n], x.data[:n], k)
-
-    def _query(self, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float32], k: int) -> TopK | None:
         top = empty(1, k)
-        p = self.parameters_
-        found = self._forest.query(
-            columns, values, p.normalize, LINKS.index(p.link), p.beam, self._k_each(k), top.labels[0], top.scores[0]
-        )
+        found = self._query(x.indices[:n], x.data[:n], top.labels[0], top.scores[0])
         return top if found >= 0 else None
+
+    def _query(
+        self,
+        columns: npt.NDArray[np.int32],
+        values: npt.NDArray[np.float32],
+        labels: npt.NDArray[np.int32],
+        scores: npt.NDArray[np.float32],
+    ) -> int:
+        """How many labels were found and written for a row; -1 if the row needs the general way."""
+        p = self.parameters_
+        link, each = LINKS.index(p.link), self._k_each(len(labels))
+        found: int = self._forest.query(columns, values, p.normalize, link, p.beam, each, labels, scores)
+        return found
 
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
         return self._search(x, k, self.parameters_.beam, 0, *self._standing)[0]
