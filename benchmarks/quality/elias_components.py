@@ -1,9 +1,14 @@
 """What each part of ELIAS++ adds: stage 1, stage 2, ranker, calibration, ensemble.
 
     python benchmarks/quality/elias_components.py TRAIN [TEST] [--models 3] [--set key=value ...] [--json FILE]
+        [--texts TRAIN_RAW [TEST_RAW] --max-tokens 64]
 
 Without TEST, 3,000 random training rows (at most a fifth) are held out and judged: the way to choose settings. With
 TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time.
+
+--texts: the same rows as texts, in the same order; their MiniLM vectors are appended to the features, which is what
+ELIAS(encoder="both") does. The vectors are cached (LABELWOOD_CACHE) and their making is not in the seconds. The linear
+tree is given the features alone.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import labelwood
 from labelwood.data.keyed_random import keyed_order
 from labelwood.matrices import normalized_rows
 from labelwood.models.neural.elias.calibration import Scoring, log_q
+from labelwood.models.neural.elias.inputs import BOTH, joined
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 from labelwood.progress import Callback
 
@@ -38,17 +44,11 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=3, help="trees of the linear tree to compare with; 0: none")
     parser.add_argument("--save", type=Path, help="keep the model in this folder")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--texts", type=Path, nargs="+", metavar="RAW", help="the texts of TRAIN and TEST: use MiniLM")
+    parser.add_argument("--max-tokens", type=int, default=128, help="tokens of a text that its vector is made of")
+    parser.add_argument("--rows", type=int, help="so many random rows of TRAIN alone, for quick comparisons")
     options = parser.parse_args()
-    data = labelwood.read(str(options.train))
-    x, y = data.x, data.y
-    if options.test:
-        other = labelwood.read(str(options.test))
-        test_x, test_y = other.x, other.y
-    else:
-        order = keyed_order(x.shape[0], 0, 0)
-        n = min(3000, x.shape[0] // 5)
-        test_x, test_y, x, y = x[order[:n]], y[order[:n]], x[np.sort(order[n:])], y[np.sort(order[n:])]
-    rows = components(x, y, test_x, test_y, options)
+    rows = components(*_parts(options), options)
     print("| | " + " | ".join(METRICS) + " | CPU s |")
     print("|---" * (len(METRICS) + 2) + "|")
     for name, figures in rows:
@@ -60,10 +60,46 @@ def main() -> None:
         options.json.write_text(json.dumps(dict(rows), indent=1))
 
 
+def _parts(options: Any) -> tuple[sparse.csr_matrix, sparse.csr_matrix, sparse.csr_matrix, sparse.csr_matrix, int]:
+    """(x, y, test x, test y, number of features without text vectors)."""
+    if options.texts and len(options.texts) != 1 + bool(options.test):
+        raise SystemExit("--texts wants one file for TRAIN and one for TEST, if there is one")
+    texts = options.texts or [None, None]
+    x, y, n_features = _read(options.train, texts[0], options.max_tokens)
+    order = keyed_order(x.shape[0], 0, 0)
+    if options.rows:
+        order = order[: options.rows]
+    if options.test:
+        test_x, test_y, _ = _read(options.test, texts[1], options.max_tokens)
+    else:
+        n = min(3000, len(order) // 5)
+        test_x, test_y, order = x[order[:n]], y[order[:n]], order[n:]
+    chosen = np.sort(order)
+    return x[chosen], y[chosen], test_x, test_y, n_features
+
+
+def _read(path: Path, texts: Path | None, max_tokens: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix, int]:
+    data = labelwood.read(str(path))
+    if texts is None:
+        return data.x, data.y, data.n_features
+    from labelwood.models.neural.text import text_vectors
+
+    raw = labelwood.read(str(texts))
+    if raw.n_rows != data.n_rows:
+        raise SystemExit(f"{texts} holds {raw.n_rows} texts for {data.n_rows} rows")
+    vectors = text_vectors(raw.texts or (), max_tokens=max_tokens, device="cpu", progress=Callback(_tell))
+    return joined(data.x, vectors, BOTH), data.y, data.n_features
+
+
 def components(
-    x: sparse.csr_matrix, y: sparse.csr_matrix, test_x: sparse.csr_matrix, test_y: sparse.csr_matrix, options: Any
+    x: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    test_x: sparse.csr_matrix,
+    test_y: sparse.csr_matrix,
+    n_features: int,
+    options: Any,
 ) -> list[tuple[str, dict[str, float]]]:
-    """(name, figures) of every row of the table."""
+    """(name, figures) of every row of the table; columns from n_features on are text vectors."""
     found: list[tuple[str, dict[str, float]]] = []
 
     def judge(name: str, top: labelwood.TopK, seconds: float | None = None) -> None:
@@ -74,8 +110,9 @@ def components(
 
     if options.trees:
         started = time.process_time()
-        tree = labelwood.LinearTree(n_trees=options.trees).fit(x, y)
-        judge(f"linear tree x{options.trees}", tree.predict(test_x, k=100), time.process_time() - started)
+        tree = labelwood.LinearTree(n_trees=options.trees).fit(x[:, :n_features], y)
+        top = tree.predict(test_x[:, :n_features], k=100)
+        judge(f"linear tree x{options.trees}", top, time.process_time() - started)
     settings = labelwood.ELIAS.Parameters.parse(options.set, "ELIAS")
     model = labelwood.ELIAS(n_models=options.models, **settings)
     started = time.process_time()

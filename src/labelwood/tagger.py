@@ -101,7 +101,8 @@ class Tagger:
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz) if self.model == AUTO else self.model)
-        named = Dataset(x, y, label_names=label_names, feature_names=_column_names(vectorizer))
+        texts_too = rows if model.reads_texts else None
+        named = Dataset(x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer))
         model.fit(named, memory=memory, progress=progress)
         self._take(vectorizer, model, ids)
         return self
@@ -138,7 +139,7 @@ class Tagger:
     def predict_top(self, texts: Iterable[str], k: int = 5) -> TopK:
         """The k best labels of each text as TopK; numbers are places in `label_names`."""
         self._check_fitted()
-        return self.model_.predict(self._rows(checked_texts(texts)), k)
+        return self.model_.predict(self._asked(checked_texts(texts)), k)
 
     def explain(self, text: str, label: str) -> TagReason:
         """Why one text gets a label: its words and how much each pushes for (+) or against (-) it."""
@@ -147,7 +148,7 @@ class Tagger:
             raise DataError(f"explain takes one text, but got {text!r}")
         if label not in self._ids:
             raise DataError(naming.unknown_label(str(label), self._ids))
-        why = self.model_.explain(self._rows([text]), self._ids[label])
+        why = self.model_.explain(self._asked([text]), self._ids[label])
         pushes = why.by_feature()
         rest = pushes.pop(-1, 0.0)
         ordered = sorted(
@@ -230,8 +231,12 @@ class Tagger:
         tagger._take(vectorizer, model, ids)
         return tagger
 
-    def _rows(self, texts: Sequence[str]) -> sparse.csr_matrix:
-        return self.vectorizer_.transform(texts)
+    def _asked(self, texts: Sequence[str]) -> sparse.csr_matrix | Dataset:
+        """What the model is asked with: features, and the texts themselves if it reads them."""
+        rows = self.vectorizer_.transform(texts)
+        if not self.model_.reads_texts:
+            return rows
+        return Dataset(rows, sparse.csr_matrix((len(texts), self.model_.n_labels_)), texts)
 
     def _word(self, feature: int) -> str:
         if self.vectorizer_.get_params().get("hashing") is not None:

@@ -85,6 +85,11 @@ class Model(ABC):
 
     # training and answering
 
+    @property
+    def reads_texts(self) -> bool:
+        """True if the model needs texts beside features: fit, predict and explain then want a Dataset with both."""
+        return False
+
     def fit(self: M, x: Any, y: Any = None, *, memory: int | None = None, progress: Progress = SILENT) -> M:
         """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels) or a Dataset.
 

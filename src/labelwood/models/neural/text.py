@@ -78,6 +78,11 @@ def model_folder(folder: str | Path | None) -> Path:
     return Path(found.origin).parent / "model"
 
 
+def encoder_sha256(folder: str | Path | None, max_tokens: int) -> str:
+    """The hash of all that decides about a text's vector: weights, configuration, tokenizer, length."""
+    return _model_key(model_folder(folder), max_tokens).hex()
+
+
 class TextEncoder(nn.Module):
     """A transformer whose mean last-layer vector, scaled to length 1, stands for a text; its weights can be trained."""
 
@@ -143,7 +148,6 @@ def _cache_folder(cache: str | Path | bool) -> Path | None:
 
 
 def _model_key(folder: Path, max_tokens: int) -> bytes:
-    """The hash of everything that decides about a text's vector: weights, configuration, tokenizer, length."""
     digest = hashlib.sha256(f"mean pooling, unit length, {max_tokens} tokens".encode())
     for path in sorted(folder.iterdir()):
         if path.suffix in (".json", ".txt", ".safetensors", ".model"):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.data.dataset import Dataset
 from labelwood.errors import ModelFileError, ParamError
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
@@ -20,6 +21,15 @@ from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
 from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, hits_of, log_q
 from labelwood.models.neural.elias.index import Int32, edges_above, strongest_edges
+from labelwood.models.neural.elias.inputs import (
+    BOTH,
+    BOW,
+    WIDTH_GUESS,
+    TextReader,
+    joined,
+    saved_reader,
+    texts_of,
+)
 from labelwood.models.neural.elias.ranker import Ranker, affords_all_negatives, ranker_options, train_ranker
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
@@ -63,7 +73,13 @@ class ELIAS(Model):
         from labelwood.models.neural.sampling import validation_split
 
         p = parameters
-        rows = normalized_rows(x)
+        self._reader: TextReader | None = None
+        vectors = None
+        if p.encoder != BOW:
+            texts = texts_of(self._words.texts, p.encoder, "fit")
+            self._reader = TextReader(p.text_model, p.max_tokens, p.n_threads)
+            vectors = self._reader.vectors(texts, progress)
+        rows = normalized_rows(joined(x, vectors, p.encoder))
         counts = np.bincount(y.indices, minlength=y.shape[1]).astype(np.int64)
         sizes = index_sizes(y.shape[1], p)
         trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT)
@@ -91,6 +107,25 @@ class ELIAS(Model):
         self.partition_ = stages[0].partition
         self.first_stage_ = stages[0].first  # to compare with; not saved
 
+    @property
+    def reads_texts(self) -> bool:
+        """True unless the encoder is "bow"."""
+        fitted = getattr(self, "parameters_", None)
+        return bool((fitted.encoder if fitted is not None else self.get_params()["encoder"]) != BOW)
+
+    def _checked_features(self, x: Any) -> sparse.csr_matrix:
+        features = super()._checked_features(x)
+        if self._reader is None:
+            return features
+        texts = texts_of(x.texts if isinstance(x, Dataset) else None, self.parameters_.encoder, "it")
+        return joined(features, self._reader.vectors(texts), self.parameters_.encoder)
+
+    def _n_inputs(self) -> int:
+        """The columns that encoder and ranker see."""
+        if self._reader is None:
+            return self.n_features_
+        return self._reader.width + (self.n_features_ if self.parameters_.encoder == BOTH else 0)
+
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
         # weights, two moments, a gradient and the copy that is kept, of feature table and label classifiers
         tables = (
@@ -99,6 +134,8 @@ class ELIAS(Model):
         )
         # [features, vectors] of all rows, and the label vectors made from them
         vectors = 16 * parameters.dim * (x.shape[0] + y.shape[1])
+        if parameters.encoder != BOW:  # text vectors as sparse columns, a few copies of them, and their weights
+            vectors += 60 * WIDTH_GUESS * (x.shape[0] + y.shape[1]) + 500_000_000
         return int(tables + vectors + training_memory(x, y, parameters.n_threads, per_weight=60) + 200_000_000)
 
     # answering
@@ -145,6 +182,8 @@ class ELIAS(Model):
             columns = columns_of_ranks(self.ranker_.feature_rank, self.ranker_.blocks.n_features)
             parts = classifier_reasons(self.ranker_.blocks, int(self.ranker_.place[label]), 0, ranked, columns)
             margin = math.fsum(part.contribution for part in parts)
+            if self._reader is not None:
+                parts = _without_text_columns(parts, self._n_inputs() - self._reader.width)
             told = member.scoring.power_q * float(log_q(np.array([margin], np.float32))[0])
             nodes.append(NodeScore(0, margin, told))
         from_index = member.scoring.power_p * log_p if len(own) else -math.inf
@@ -213,7 +252,10 @@ class ELIAS(Model):
         return arrays
 
     def _facts(self) -> dict[str, Any]:
-        return {"inserted": [member.n_inserted for member in self.members_]}
+        facts: dict[str, Any] = {"inserted": [member.n_inserted for member in self.members_]}
+        if self._reader is not None:
+            facts["text_encoder"] = self._reader.facts
+        return facts
 
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
         inserted = facts["inserted"]
@@ -223,11 +265,12 @@ class ELIAS(Model):
         partition = arrays["partition"]
         if partition.dtype != np.int32 or partition.shape != (self.n_labels_,):
             raise ModelFileError(f"elias: a partition of {partition.shape} for {self.n_labels_} labels")
+        self._reader = saved_reader(facts, self.parameters_)
         self.partition_ = partition
         self.held_out_ = {name[len(_FIGURES) :]: array for name, array in arrays.items() if name.startswith(_FIGURES)}
         self.members_ = [
             Member(
-                LearnedIndex.from_arrays(arrays, f"index{number}.", self.n_features_, self.n_labels_),
+                LearnedIndex.from_arrays(arrays, f"index{number}.", self._n_inputs(), self.n_labels_),
                 Scoring.from_arrays(arrays, f"scoring{number}."),
                 inserted[number],
             )
@@ -235,7 +278,14 @@ class ELIAS(Model):
         ]
         self.ranker_ = None
         if self.parameters_.ranker:
-            self.ranker_ = Ranker.from_arrays(arrays, self.n_features_, self.n_labels_)
+            self.ranker_ = Ranker.from_arrays(arrays, self._n_inputs(), self.n_labels_)
+
+
+def _without_text_columns(parts: list[Contribution], n_features: int) -> list[Contribution]:
+    """The contributions with those of all text columns (from n_features on) as one, which belongs to no feature."""
+    own = [part for part in parts if part.feature < n_features]
+    of_text = math.fsum(part.contribution for part in parts if part.feature >= n_features)
+    return [*own, Contribution(0, -1, 1.0, of_text, of_text)]
 
 
 def _trained_ranker(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from labelwood.models.neural.elias.inputs import BOW, ENCODERS
 from labelwood.params import Params, param
 
 
@@ -14,6 +15,11 @@ class ELIASParams(Params):
     ranker: bool = param(True, "re-rank the shortlist by sparse linear classifiers (ELIAS++)")
     calibration: bool = param(True, "correct scores by a small tree fitted on held-out rows (ELIAS++)")
     n_models: int = param(1, "indexes to average, each with its own clustering", low=1, high=100)
+    encoder: str = param(
+        BOW, "what a row is read by: its features, the MiniLM vector of its text, or both", choices=ENCODERS
+    )
+    text_model: str | None = param(None, "folder of a Hugging Face text encoder; None: the installed MiniLM", kind=str)
+    max_tokens: int = param(128, "tokens of a text that its vector is made of, the first ones", low=3, high=100_000)
     dim: int = param(512, "length of the encoder's vectors", low=1, high=8192)
     residual: bool = param(True, "a residual layer in the encoder")
     dropout: float = param(0.3, "share of the encoder's numbers dropped in training", low=0, high=0.95)

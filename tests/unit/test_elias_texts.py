@@ -1,0 +1,118 @@
+"""ELIAS with text vectors beside or in place of features, by a tiny random transformer."""
+
+import numpy as np
+import pytest
+
+import labelwood
+from labelwood.data.dataset import Dataset
+from labelwood.errors import DataError, ModelFileError
+from labelwood.models.neural.elias.inputs import joined
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.slow  # importing transformers alone takes seconds
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "oak", "pine", "birch", "nail", "screw", "and"]
+SMALL = {"dim": 16, "warm_epochs": 1, "stage1_epochs": 2, "stage2_epochs": 2, "n_threads": 1}
+
+
+def text_model(place, seed):
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    place.mkdir()
+    (place / "vocab.txt").write_text("\n".join(WORDS))
+    BertTokenizerFast(vocab_file=str(place / "vocab.txt")).save_pretrained(place)
+    torch.manual_seed(seed)
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    BertModel(BertConfig(vocab_size=len(WORDS), **size)).save_pretrained(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return text_model(tmp_path_factory.mktemp("text") / "model", 0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Texts of three of five words; each word is a label. Features know only the first two words."""
+    random = np.random.default_rng(5)
+    rows = [sorted(random.choice(5, 3, replace=False)) for _ in range(80)]
+    texts = [" and ".join(WORDS[4 + word] for word in row) for row in rows]
+    y = np.zeros((80, 5), np.float32)
+    for row, words in enumerate(rows):
+        y[row, words] = 1
+    return Dataset(y[:, :2], y, texts, label_names=WORDS[4:9])
+
+
+@pytest.fixture(scope="module")
+def trained(folder, data):
+    return labelwood.ELIAS(encoder="both", text_model=str(folder), **SMALL).fit(data)
+
+
+def test_both_are_seen_by_index_and_ranker(trained, data):
+    assert trained.reads_texts
+    assert trained.n_features_ == 2
+    assert trained.members_[0].index.encoder["table"].shape == (18, 16)
+    assert trained.ranker_.feature_rank.shape == (18,)
+    top = trained.predict(data, k=3)
+    assert labelwood.evaluate(top, data.y)["P@1"] > 80
+
+
+def test_text_alone(folder, data):
+    model = labelwood.ELIAS(encoder="minilm", text_model=str(folder), **SMALL).fit(data)
+    assert model.members_[0].index.encoder["table"].shape == (16, 16)
+    other = Dataset(data.x * 0, data.y, data.texts)
+    np.testing.assert_array_equal(model.predict(data, 3).labels, model.predict(other, 3).labels)
+
+
+def test_a_saved_model_answers_alike(trained, data, tmp_path):
+    trained.save(tmp_path / "m")
+    loaded = labelwood.load(tmp_path / "m")
+    assert loaded.reads_texts
+    np.testing.assert_array_equal(loaded.predict(data, 3).scores, trained.predict(data, 3).scores)
+
+
+def test_missing_texts_are_told(trained, data):
+    with pytest.raises(DataError, match="reads texts, but fit got feature rows alone"):
+        labelwood.ELIAS(encoder="both", **SMALL).fit(data.x, data.y)
+    with pytest.raises(DataError, match=r"Tagger, or give a Dataset with features and texts"):
+        trained.predict(data.x, 3)
+
+
+def test_another_text_encoder_is_refused(trained, data, tmp_path):
+    trained.save(tmp_path / "m")
+    loaded = labelwood.load(tmp_path / "m")
+    loaded._reader.folder = str(text_model(tmp_path / "other", 1))
+    with pytest.raises(ModelFileError, match="another text encoder"):
+        loaded.predict(data, 1)
+
+
+def test_explanations_add_up_without_text_columns(trained, data):
+    one = data.take([0])
+    label = int(trained.predict(one, 1).labels[0, 0])
+    why = trained.explain(one, label)
+    assert all(part.feature < 2 for part in why.contributions)
+    of_ranker = sum(part.contribution for part in why.contributions if part.node == 0)
+    assert of_ranker == pytest.approx(why.nodes[0].margin, rel=1e-5)
+
+
+def test_a_tagger_hands_its_texts_on(folder, data, tmp_path):
+    params = {"encoder": "both", "text_model": str(folder), **SMALL}
+    tagger = labelwood.Tagger("elias", model_params=params).fit(Dataset(None, data.y, data.texts, data.label_names))
+    answers = tagger.predict(["oak and pine and nail"], k=3)
+    assert {name for name, _ in answers[0]} == {"oak", "pine", "nail"}
+    assert tagger.explain("oak and pine and nail", "oak").score == pytest.approx(dict(answers[0])["oak"])
+    tagger.save(tmp_path / "t")
+    assert labelwood.load(tmp_path / "t").predict(["oak and pine and nail"], k=3) == answers
+
+
+def test_joined_rows():
+    x = np.array([[3.0, 4.0], [0.0, 0.0]], np.float32)
+    from labelwood.matrices import as_features
+
+    vectors = np.array([[1.0, 0.0], [0.6, 0.8]], np.float32)
+    both = joined(as_features(x), vectors, "both").toarray()
+    np.testing.assert_allclose(both, [[0.6, 0.8, 1, 0], [0, 0, 0.6, 0.8]], rtol=1e-6)
+    np.testing.assert_array_equal(joined(as_features(x), vectors, "minilm").toarray(), vectors)
+    np.testing.assert_array_equal(joined(as_features(x), None, "bow").toarray(), x)
