@@ -12,6 +12,7 @@ NB_MODULE(_native, m) {
     lw::bind_dense_rows(m);
     lw::bind_hits(m);
     lw::bind_hsoftmax(m);
+    lw::bind_index_search(m);
     lw::bind_kmeans(m);
     lw::bind_labelspace(m);
     lw::bind_linear(m);

@@ -18,6 +18,7 @@ using Out2 = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobin
 void bind_dense_rows(nanobind::module_& m);
 void bind_hits(nanobind::module_& m);
 void bind_hsoftmax(nanobind::module_& m);
+void bind_index_search(nanobind::module_& m);
 void bind_kmeans(nanobind::module_& m);
 void bind_labelspace(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);

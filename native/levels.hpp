@@ -21,6 +21,7 @@ struct Kernels {
     void (*hs_add_rows)(const HsVectors&, const std::int32_t*, const float*, std::int32_t, float*);
     float (*hs_margin)(const HsVectors&, std::int64_t, const float*);
     void (*dots)(const float*, int, const float*, std::int64_t, std::int32_t, float*);
+    void (*gathered_dots)(const float*, const float*, const std::int32_t*, std::int64_t, std::int64_t, float*);
 };
 
 #define LW_DECLARE_LEVEL(name)                                                                                  \
@@ -35,6 +36,7 @@ struct Kernels {
     void hs_add_rows(const HsVectors&, const std::int32_t*, const float*, std::int32_t, float*);                \
     float hs_margin(const HsVectors&, std::int64_t, const float*);                                              \
     void dots(const float*, int, const float*, std::int64_t, std::int32_t, float*);                             \
+    void gathered_dots(const float*, const float*, const std::int32_t*, std::int64_t, std::int64_t, float*);    \
     }
 #ifdef LW_PORTABLE_ONLY
 LW_DECLARE_LEVEL(portable)

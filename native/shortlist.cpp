@@ -1,23 +1,14 @@
 #include "shortlist.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "levels.hpp"
 #include "parallel.hpp"
-#include "topk.hpp"
 
 namespace lw {
 namespace {
-
-// Memory of one thread: the best path of every label, reset after each row by the list of touched labels.
-struct PathMemory {
-    std::vector<float> best;
-    std::vector<std::int64_t> path;
-    std::vector<std::int32_t> touched;
-    std::vector<Scored> order;
-    std::vector<std::uint8_t> chosen, kept;
-};
 
 void walk(const EdgeTable& edges, std::int64_t cluster, float score, PathMemory& memory) {
     const std::int64_t first = cluster * edges.width;
@@ -64,55 +55,49 @@ void cut(const Forced& forced, std::int64_t row, std::int64_t room, PathMemory& 
     touched.resize(size);
 }
 
-// Sixteen sums side by side: fast in plain code, and always added in the same order.
-float dot(const float* a, const float* b, std::int64_t n) {
-    float sums[16] = {};
-    std::int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (int j = 0; j < 16; ++j) sums[j] += a[i + j] * b[i + j];
-    for (int j = 0; i < n; ++i, ++j) sums[j] += a[i] * b[i];
-    for (int width = 8; width > 0; width /= 2)
-        for (int j = 0; j < width; ++j) sums[j] += sums[j + width];
-    return sums[0];
-}
-
 }  // namespace
+
+void shortlist_row(const EdgeTable& edges, const Forced& forced, std::int64_t row, const float* cluster_scores, std::int32_t beam,
+                   std::int64_t room, PathMemory& memory, std::int32_t* labels, std::int64_t* paths, float* scores) {
+    if (memory.best.empty()) {
+        memory.best.assign(static_cast<std::size_t>(edges.n_labels), -1.0f);
+        memory.path.resize(static_cast<std::size_t>(edges.n_labels));
+        memory.kept.assign(static_cast<std::size_t>(edges.n_labels), 0);
+    }
+    choose_clusters(cluster_scores, edges.n_clusters, beam, forced, row, memory);
+    memory.touched.clear();
+    for (std::int64_t c = 0; c < edges.n_clusters; ++c)
+        if (memory.chosen[c]) walk(edges, c, cluster_scores[c] >= 0 ? cluster_scores[c] : 0.0f, memory);
+    cut(forced, row, room, memory);
+    std::sort(memory.touched.begin(), memory.touched.end());
+    for (std::int64_t j = 0; j < room; ++j) {
+        const bool real = j < static_cast<std::int64_t>(memory.touched.size());
+        const std::int32_t label = real ? memory.touched[j] : -1;
+        labels[j] = label;
+        paths[j] = real ? memory.path[label] : 0;
+        scores[j] = real ? memory.best[label] : 0.0f;
+        if (real) memory.best[label] = -1;
+    }
+}
 
 void shortlist_rows(const EdgeTable& edges, const Forced& forced, std::int64_t n_rows, const float* cluster_scores, std::int32_t beam,
                     std::int64_t room, int n_threads, std::int32_t* labels, std::int64_t* paths, float* scores) {
     if (n_threads < 1) n_threads = max_threads();
     std::vector<PathMemory> memories(static_cast<std::size_t>(std::clamp<std::int64_t>(n_rows, 1, n_threads)));
-    for (PathMemory& memory : memories) {
-        memory.best.assign(static_cast<std::size_t>(edges.n_labels), -1.0f);
-        memory.path.resize(static_cast<std::size_t>(edges.n_labels));
-        memory.kept.assign(static_cast<std::size_t>(edges.n_labels), 0);
-    }
     parallel_for(n_rows, static_cast<int>(memories.size()), 4, [&](std::int64_t row, int thread) {
-        PathMemory& memory = memories[static_cast<std::size_t>(thread)];
-        const float* own = cluster_scores + row * edges.n_clusters;
-        choose_clusters(own, edges.n_clusters, beam, forced, row, memory);
-        memory.touched.clear();
-        for (std::int64_t c = 0; c < edges.n_clusters; ++c)
-            if (memory.chosen[c]) walk(edges, c, own[c] >= 0 ? own[c] : 0.0f, memory);
-        cut(forced, row, room, memory);
-        std::sort(memory.touched.begin(), memory.touched.end());
-        for (std::int64_t j = 0; j < room; ++j) {
-            const bool real = j < static_cast<std::int64_t>(memory.touched.size());
-            const std::int32_t label = real ? memory.touched[j] : -1;
-            labels[row * room + j] = label;
-            paths[row * room + j] = real ? memory.path[label] : 0;
-            scores[row * room + j] = real ? memory.best[label] : 0.0f;
-            if (real) memory.best[label] = -1;
-        }
+        shortlist_row(edges, forced, row, cluster_scores + row * edges.n_clusters, beam, room, memories[static_cast<std::size_t>(thread)],
+                      labels + row * room, paths + row * room, scores + row * room);
     });
 }
 
 void shortlist_products(std::int64_t n_rows, std::int64_t room, std::int64_t dim, const std::int32_t* labels, const float* vectors,
                         const float* weights, const float* bias, int n_threads, float* out) {
+    const Kernels& kernel = kernels();
     parallel_for(n_rows, n_threads, 4, [&](std::int64_t row, int) {
-        const float* vector = vectors + row * dim;
-        for (std::int64_t j = row * room; j < (row + 1) * room; ++j)
-            out[j] = labels[j] < 0 ? 0.0f : dot(vector, weights + labels[j] * dim, dim) + bias[labels[j]];
+        const std::int64_t at = row * room;
+        kernel.gathered_dots(vectors + row * dim, weights, labels + at, room, dim, out + at);
+        for (std::int64_t j = at; j < at + room; ++j)
+            if (labels[j] >= 0) out[j] += bias[labels[j]];
     });
 }
 
@@ -120,25 +105,25 @@ void shortlist_margins(const WeightBlocks& blocks, std::int64_t n_rows, const st
                        const float* data, std::int64_t room, const std::int32_t* places, int n_threads, float* margins) {
     const Kernels& kernel = kernels();
     if (n_threads < 1) n_threads = max_threads();
-    std::vector<std::vector<std::vector<std::int64_t>>> wanted(static_cast<std::size_t>(std::clamp<std::int64_t>(n_rows, 1, n_threads)));
-    std::vector<std::int32_t> block_of(static_cast<std::size_t>(blocks.child_start[blocks.n_blocks]));
-    for (std::int64_t b = 0; b < blocks.n_blocks; ++b)
-        for (std::int64_t c = blocks.child_start[b]; c < blocks.child_start[b + 1]; ++c) block_of[c] = static_cast<std::int32_t>(b);
+    // (classifier, place in the row) pairs of one row, in the order of the classifiers and so of their blocks
+    std::vector<std::vector<std::pair<std::int32_t, std::int32_t>>> wanted(static_cast<std::size_t>(std::clamp<std::int64_t>(n_rows, 1, n_threads)));
     parallel_for(n_rows, static_cast<int>(wanted.size()), 4, [&](std::int64_t row, int thread) {
-        std::vector<std::vector<std::int64_t>>& lists = wanted[static_cast<std::size_t>(thread)];
-        lists.resize(static_cast<std::size_t>(blocks.n_blocks));
-        for (std::int64_t j = row * room; j < (row + 1) * room; ++j) {
-            margins[j] = 0.0f;
-            if (places[j] >= 0) lists[block_of[places[j]]].push_back(j);
+        auto& pairs = wanted[static_cast<std::size_t>(thread)];
+        pairs.clear();
+        const std::int32_t* own = places + row * room;
+        float* out = margins + row * room;
+        for (std::int64_t j = 0; j < room; ++j) {
+            out[j] = 0.0f;
+            if (own[j] >= 0) pairs.emplace_back(own[j], static_cast<std::int32_t>(j));
         }
+        std::sort(pairs.begin(), pairs.end());
         alignas(64) float scores[kMaxChildren];
         const Query query{static_cast<std::int32_t>(indptr[row + 1] - indptr[row]), indices + indptr[row], data + indptr[row]};
-        for (std::int64_t b = 0; b < blocks.n_blocks; ++b) {
-            std::vector<std::int64_t>& list = lists[static_cast<std::size_t>(b)];
-            if (list.empty()) continue;
+        const std::int64_t* ends = blocks.child_start + 1;
+        for (std::size_t i = 0; i < pairs.size();) {
+            const std::int64_t b = std::upper_bound(ends, ends + blocks.n_blocks, static_cast<std::int64_t>(pairs[i].first)) - ends;
             kernel.score_block(blocks, b, query, scores);
-            for (const std::int64_t j : list) margins[j] = scores[places[j] - blocks.child_start[b]];
-            list.clear();
+            for (; i < pairs.size() && pairs[i].first < ends[b]; ++i) out[pairs[i].second] = scores[pairs[i].first - blocks.child_start[b]];
         }
     });
 }

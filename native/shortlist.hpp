@@ -1,8 +1,10 @@
 // Label shortlists from a sparse graph of clusters and labels (ELIAS), and the scores of the labels on them.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "blocks.hpp"
+#include "topk.hpp"
 
 namespace lw {
 
@@ -15,10 +17,19 @@ struct EdgeTable {
 
 // Which clusters and labels a training row takes along, whatever their scores; null pointers: none.
 struct Forced {
-    const std::int64_t* cluster_start;
-    const std::int32_t* clusters;
-    const std::int64_t* label_start;
-    const std::int32_t* labels;
+    const std::int64_t* cluster_start = nullptr;
+    const std::int32_t* clusters = nullptr;
+    const std::int64_t* label_start = nullptr;
+    const std::int32_t* labels = nullptr;
+};
+
+// Memory of one thread: the best path of every label, reset after each row by the list of touched labels.
+struct PathMemory {
+    std::vector<float> best;
+    std::vector<std::int64_t> path;
+    std::vector<std::int32_t> touched;
+    std::vector<Scored> order;
+    std::vector<std::uint8_t> chosen, kept;
 };
 
 // For every row the `room` labels with the largest max over clusters of (cluster score * edge score), where clusters are
@@ -26,6 +37,10 @@ struct Forced {
 // best path (its place in the table; equal paths: the first place), and that path's score.
 void shortlist_rows(const EdgeTable& edges, const Forced& forced, std::int64_t n_rows, const float* cluster_scores, std::int32_t beam,
                     std::int64_t room, int n_threads, std::int32_t* labels, std::int64_t* paths, float* scores);
+
+// The same for one row, number `row` of `forced`; cluster_scores, labels, paths and scores are its own.
+void shortlist_row(const EdgeTable& edges, const Forced& forced, std::int64_t row, const float* cluster_scores, std::int32_t beam,
+                   std::int64_t room, PathMemory& memory, std::int32_t* labels, std::int64_t* paths, float* scores);
 
 // out[r, j] = vectors[r] . weights[labels[r, j]] + bias; 0 at padding. The order of the sum is fixed.
 void shortlist_products(std::int64_t n_rows, std::int64_t room, std::int64_t dim, const std::int32_t* labels, const float* vectors,

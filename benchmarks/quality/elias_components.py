@@ -123,9 +123,9 @@ def components(
     judge("stage 1", _of_index(model.first_stage_, rows))
     judge("+ stage 2", _of_index(member.index, rows))
     if model.ranker_ is not None:
-        short = member.index.shortlist(member.index.vectors(rows))
+        short = member.index.shortlist(rows)
         logs = log_q(model.ranker_.margins(rows, short.labels))
-        chosen = member.scoring
+        chosen = model.first_scoring_
         judge("+ ranker, p q", labelwood.TopK(*top_of(short.labels, Scoring().base(short.log_p, logs), 100)))
         judge(
             f"+ ranker, p^{chosen.power_p:g} q",
@@ -142,7 +142,7 @@ def components(
 
 
 def _of_index(index: LearnedIndex, rows: sparse.csr_matrix) -> labelwood.TopK:
-    short = index.shortlist(index.vectors(rows))
+    short = index.shortlist(rows)
     return labelwood.TopK(*top_of(short.labels, short.log_p, 100))
 
 

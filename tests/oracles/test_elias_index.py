@@ -1,6 +1,7 @@
 """The ELIAS index against its plain twin: edges, shortlists, coverage, pruning."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.models.neural.elias import index
+from labelwood.models.neural.elias.calibration import RegressionTree, Scoring
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 
 _spec = importlib.util.spec_from_file_location("elias_twin", Path(__file__).with_name("elias_twin.py"))
@@ -72,7 +74,7 @@ def test_search_equals_the_twin(random, beam, room):
     found = learned(random, edges, index.edge_scores(edges, values, 2.0), beam=beam, room=room)
     rows = sparse.csr_matrix(random.normal(size=(20, 4)).astype(np.float32))
     vectors = found.vectors(rows)
-    short = found.shortlist(vectors)
+    short = found.shortlist(rows)
     for row in range(20):
         scores = twin.cluster_scores(vectors[row], found.cluster_weight, found.cluster_bias, found.alpha)
         paths = twin.shortlist(scores, edges, found.edge_scores, beam, room)
@@ -89,8 +91,9 @@ def test_everything_open_equals_the_dense_formula(random):
     found = learned(
         random, edges, index.edge_scores(edges, random.normal(size=edges.shape).astype(np.float32), 4.0), beam=6
     )
-    vectors = found.vectors(sparse.csr_matrix(random.normal(size=(9, 4)).astype(np.float32)))
-    short = found.shortlist(vectors)
+    rows = sparse.csr_matrix(random.normal(size=(9, 4)).astype(np.float32))
+    vectors = found.vectors(rows)
+    short = found.shortlist(rows)
     clusters = found.cluster_scores(vectors)
     dense = (clusters[:, :, None] * found.edge_scores[None]).max(axis=1)
     dense /= 1 + np.exp(-(vectors @ found.label_weight.T + found.label_bias))
@@ -102,8 +105,9 @@ def test_a_partition_gives_the_union_of_the_beams_clusters(random):
     partition = np.array([0, 1, 2, 0, 1, 2, 3, 3], np.int32)
     edges = index.partition_edges(partition)
     found = learned(random, edges, (edges >= 0).astype(np.float32), n_labels=8, beam=2, room=8)
-    vectors = found.vectors(sparse.csr_matrix(random.normal(size=(10, 4)).astype(np.float32)))
-    short = found.shortlist(vectors)
+    rows = sparse.csr_matrix(random.normal(size=(10, 4)).astype(np.float32))
+    vectors = found.vectors(rows)
+    short = found.shortlist(rows)
     best, scores = found.best_clusters(vectors, 2)
     for row in range(10):
         real = short.labels[row] >= 0
@@ -112,6 +116,78 @@ def test_a_partition_gives_the_union_of_the_beams_clusters(random):
         own = dict(zip(best[row].tolist(), scores[row].tolist(), strict=True))
         expected = [own[partition[label]] for label in labels]
         np.testing.assert_allclose(np.exp(short.log_path[row][real]), expected, rtol=1e-5)
+
+
+LAYERS = [((), 0), (("inner",), 1), (("inner",), 0), (("inner", "outer"), 1)]
+
+
+@pytest.mark.parametrize(("layers", "residual"), LAYERS)
+@pytest.mark.parametrize("activation", [0, 1, 2])
+def test_every_encoder_is_searched_as_it_is_computed(random, layers, residual, activation):
+    """The native search and the NumPy forward pass agree on encoders of all kinds; dim is no multiple of 16."""
+    edges, values = random_graph(random)
+    plain = learned(random, edges, index.edge_scores(edges, values, 2.0), dim=19)
+    encoder = {**plain.encoder, "kind": np.array([activation, residual], np.int32)}
+    hidden = 19 if "outer" not in layers else 23
+    for name, shape in (("inner", (19, hidden)), ("outer", (hidden, 19))):
+        if name in layers:
+            encoder[name] = (0.3 * random.normal(size=shape)).astype(np.float32)
+            encoder[f"{name}_bias"] = random.normal(size=shape[1]).astype(np.float32)
+    found = replace(plain, encoder=encoder)
+    rows = sparse.csr_matrix(random.normal(size=(37, 4)).astype(np.float32))
+    short, vectors = found.shortlist(rows), found.vectors(rows)
+    real = short.labels >= 0
+    expected = vectors @ found.label_weight.T + found.label_bias
+    expected = np.take_along_axis(expected, np.maximum(short.labels, 0), axis=1)
+    np.testing.assert_allclose(short.logits[real], expected[real], rtol=1e-4, atol=1e-4)
+    assert np.all(short.logits[~real] == 0)
+
+
+def test_a_row_has_the_same_bits_in_any_batch(random):
+    edges, values = random_graph(random)
+    found = learned(random, edges, index.edge_scores(edges, values, 2.0), dim=33)
+    rows = sparse.csr_matrix(random.normal(size=(50, 4)).astype(np.float32))
+    together = found.shortlist(rows)
+    for n_threads in (1, 2):
+        for row in range(50):
+            alone = found.shortlist(rows[row], n_threads=n_threads)
+            for name in ("labels", "log_path", "logits"):
+                assert getattr(alone, name)[0].tobytes() == getattr(together, name)[row].tobytes()
+
+
+def test_an_index_that_does_not_fit_is_refused(random):
+    edges, values = random_graph(random)
+    found = learned(random, edges, values)
+    with pytest.raises(ValueError, match="leads outside"):
+        replace(found, edges=edges + 9).shortlist(sparse.csr_matrix((1, 4), dtype=np.float32))
+    with pytest.raises(ValueError, match="clusters, edges and labels"):
+        replace(found, label_weight=found.label_weight[:, :3].copy()).shortlist(sparse.csr_matrix((1, 4)))
+    with pytest.raises(ValueError, match="outside the encoder's table"):
+        found.shortlist(sparse.csr_matrix(np.ones((1, 5), np.float32)))
+
+
+def test_blended_scores_equal_the_twin(random):
+    tree = RegressionTree(
+        np.array([2, 3, 0, -1, -1, -1, -1], np.int32),
+        np.array([0.2, 1.5, 0.4, 0, 0, 0, 0]),
+        np.array([1, 3, 5, 0, 0, 0, 0], np.int32),
+        np.array([0, 0, 0, 0.1, 0.2, 0.6, 0.9]),
+    )
+    log_p = -random.exponential(size=(6, 9)).astype(np.float32)
+    log_p[0, 3] = -np.inf
+    log_p[1, 1] = -1e30
+    log_q, counts = -random.exponential(size=(6, 9)), random.integers(0, 9, (6, 9))
+    for scoring in (Scoring(0.3, 1.0, tree, 0.6), Scoring(1.0, 0.5, tree, 0.0), Scoring(2.0, 1.0)):
+        for q in (log_q, None):
+            found = scoring.scores(log_p, q, counts)
+            parts = (
+                None if scoring.tree is None else [getattr(tree, n) for n in ("feature", "threshold", "left", "value")]
+            )
+            each = zip(log_p.ravel(), (np.zeros(54) if q is None else q.ravel()), counts.ravel(), strict=True)
+            expected = [twin.blended(*pair, scoring.power_p, scoring.power_q, scoring.weight, parts) for pair in each]
+            np.testing.assert_allclose(found.ravel(), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="leads outside itself"):
+        Scoring(1.0, 1.0, replace(tree, left=np.zeros(7, np.int32)), 0.5).scores(log_p, None, counts)
 
 
 def _native_shortlist(edges, edge_score, scores, beam, room, n_labels, clusters=None, labels=None):

@@ -11,7 +11,7 @@ from scipy import sparse
 import labelwood
 from labelwood.models.neural.elias import index
 from labelwood.models.neural.elias.calibration import Scoring
-from labelwood.models.neural.elias.model import _mean_of
+from labelwood.models.neural.elias.ensemble import mean_scores
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import IndexSizes, index_sizes
 
@@ -178,7 +178,7 @@ def fitted():
 def test_elias_plus_plus_end_to_end(fitted, tmp_path):
     model, x, y = fitted
     assert labelwood.evaluate(model.predict(x), y)["P@1"] > 80
-    assert all(member.scoring.tree is not None for member in model.members_)
+    assert model.scoring_.tree is not None
     model.save(tmp_path / "m")
     again = labelwood.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(x).scores, model.predict(x).scores)
@@ -203,9 +203,9 @@ def test_prediction_needs_no_torch(fitted, tmp_path):
 
 def test_an_ensemble_of_equals_is_each_of_them(fitted):
     model, x, _ = fitted
-    member = model.members_[0]
-    one = model._member_scores(member, x)
-    labels, scores = _mean_of([one, one, one])
+    short = model.members_[0].index.shortlist(x)
+    one = short.labels, np.exp(short.log_p.astype(np.float64))
+    labels, scores = mean_scores([one, one, one])
     width = one[0].shape[1]
     np.testing.assert_array_equal(labels[:, :width], one[0])
     np.testing.assert_allclose(scores[:, :width], np.where(one[0] < 0, 0, one[1]), rtol=1e-12)
@@ -234,7 +234,7 @@ def test_pruning_a_model(fitted, tmp_path):
 def test_means_count_a_missing_label_as_nothing():
     one = np.array([[1, 4, -1]], np.int32), np.array([[0.2, 0.6, 0.0]])
     two = np.array([[2, 4, 7]], np.int32), np.array([[0.4, 0.2, 0.1]])
-    labels, scores = _mean_of([one, two])
+    labels, scores = mean_scores([one, two])
     assert labels[0, :4].tolist() == [1, 2, 4, 7]
     np.testing.assert_allclose(scores[0, :4], [0.1, 0.2, 0.4, 0.05])
 
@@ -243,7 +243,7 @@ def test_plain_elias_has_no_ranker():
     x, y = problem(np.random.default_rng(3), 300)
     model = labelwood.ELIAS(**QUICK, ranker=False, calibration=False).fit(x, y)
     assert model.ranker_ is None
-    assert model.members_[0].scoring == Scoring()
+    assert model.scoring_ == Scoring()
     assert not any(name.startswith("ranker") for name in model._arrays())
 
 
@@ -269,6 +269,6 @@ def test_one_cluster_is_one_vs_all_with_the_same_encoder():
     settings = {**QUICK, "warm_epochs": 0, "stage2_epochs": 0, "n_clusters": 1, "shortlist": 30}
     model = labelwood.ELIAS(**settings, ranker=False, calibration=False).fit(x, y)
     found = model.members_[0].index
-    short = found.shortlist(found.vectors(x[:5]))
+    short = found.shortlist(x[:5])
     np.testing.assert_array_equal(short.labels, np.tile(np.arange(30), (5, 1)))
     assert np.all(short.log_path == 0)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import labelwood
 from labelwood.data.dataset import Dataset
-from labelwood.errors import DataError, ModelFileError
+from labelwood.errors import DataError, ModelFileError, ParamError
+from labelwood.models.neural.elias import zero_shot
 from labelwood.models.neural.elias.inputs import joined
 
 torch = pytest.importorskip("torch")
@@ -116,3 +118,52 @@ def test_joined_rows():
     np.testing.assert_allclose(both, [[0.6, 0.8, 1, 0], [0, 0, 0.6, 0.8]], rtol=1e-6)
     np.testing.assert_array_equal(joined(as_features(x), vectors, "minilm").toarray(), vectors)
     np.testing.assert_array_equal(joined(as_features(x), None, "bow").toarray(), x)
+
+
+def test_zero_shot_wants_texts_and_names(folder, data):
+    with pytest.raises(ParamError, match="zero_shot compares texts with label names"):
+        labelwood.ELIAS(zero_shot=True, **SMALL).fit(data)
+    nameless = Dataset(data.x, data.y, data.texts)
+    with pytest.raises(DataError, match="needs the names of the labels"):
+        labelwood.ELIAS(zero_shot=True, encoder="both", text_model=str(folder), **SMALL).fit(nameless)
+
+
+def test_untrained_labels_enter_the_ranking(folder, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(zero_shot, "MIN_LABELS", 4)
+    monkeypatch.setattr(zero_shot, "LEFT_OUT", 2)
+    y = data.y.toarray()
+    y[:, 4] = 0
+    unseen = Dataset(data.x, y, data.texts, data.label_names)
+    params = {"encoder": "both", "text_model": str(folder), **SMALL}
+    model = labelwood.ELIAS(zero_shot=True, **params).fit(unseen)
+    assert model.zero_shot_.labels.tolist() == [4]
+    top, plain = model.predict(unseen, 5), labelwood.ELIAS(**params).fit(unseen).predict(unseen, 5)
+    own = top.scores[top.labels == 4]
+    assert own.shape == (80,)
+    assert np.all(own > plain.scores[plain.labels == 4].max(initial=0))
+    for row in range(80):  # nothing else changes
+        others = [label for label in top.labels[row] if label != 4]
+        assert others == [label for label in plain.labels[row] if label != 4]
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(unseen, 5).scores, top.scores)
+
+
+def test_the_map_finds_labels_it_was_not_taught():
+    """Rows are the sum of their labels' names, turned: names alone say nothing, the learned map does."""
+    random = np.random.default_rng(2)
+    names = random.normal(size=(60, 12)).astype(np.float32)
+    names /= np.linalg.norm(names, axis=1, keepdims=True)
+    turn = np.linalg.qr(random.normal(size=(12, 12)))[0]
+    y = (random.uniform(size=(500, 60)) < 0.04).astype(np.float32)
+    rows = y @ names @ turn + 0.1 * random.normal(size=(500, 12))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    seen = y.copy()
+    seen[:, 50:] = 0
+    found = zero_shot.fit_zero_shot(rows, sparse.csr_matrix(seen), names, 0)
+    assert found.labels.tolist() == list(range(50, 60))
+    logits = rows @ found.table + found.shift
+    truth = y[:, 50:] > 0
+    assert logits[truth].mean() > logits[~truth].mean() + 1
+    by_name = rows @ names[50:].T
+    assert abs(by_name[truth].mean() - by_name[~truth].mean()) < 0.1
+    assert zero_shot.fit_zero_shot(rows, sparse.csr_matrix(y), names, 0) is None  # every label has rows

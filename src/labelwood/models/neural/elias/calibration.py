@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import top_of
@@ -51,6 +52,9 @@ class RegressionTree:
             right = features[rows, asked] > self.threshold[node]
             node = np.where(self.feature[node] < 0, node, self.left[node] + right)
         return self.value[node]
+
+
+NO_TREE = RegressionTree(np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32), np.zeros(0))
 
 
 def constant_tree(value: float) -> RegressionTree:
@@ -138,11 +142,17 @@ class Scoring:
 
     def scores(self, log_p: npt.NDArray[Any], log_q_: npt.NDArray[Any] | None, counts: npt.NDArray[Any]) -> Doubles:
         """The final scores, in 0..1, of pairs of any shape; counts: training rows of the label."""
-        base = np.exp(self.base(log_p, log_q_))
-        if self.tree is None or self.weight == 0:
-            return base
-        corrected = self.tree.predict(pair_features(log_p, log_q_, base, counts)).reshape(base.shape)
-        return np.where(np.isfinite(log_p), self.weight * corrected + (1 - self.weight) * base, 0.0)
+        tree = self.tree if self.tree is not None and self.weight else NO_TREE
+        given = np.ascontiguousarray(log_p, dtype=np.float32)
+        pairs = given.reshape(1, -1)
+        q = None if log_q_ is None else np.ascontiguousarray(log_q_, dtype=np.float64).reshape(1, -1)
+        rows = np.ascontiguousarray(counts, dtype=np.int64).reshape(1, -1)
+        scores = np.empty(pairs.shape, np.float64)
+        _native.blended_scores(
+            pairs, q, rows, self.power_p, self.power_q, self.weight, tree.feature, tree.threshold, tree.left,
+            tree.value, LOWEST_LOG, scores,
+        )  # fmt: skip
+        return scores.reshape(given.shape)
 
     def to_arrays(self, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays under the names they are saved by."""
@@ -163,6 +173,8 @@ class Scoring:
             feature, _, left, _ = parts
             inner = np.flatnonzero(feature >= 0)
             fine = len({len(part) for part in parts}) == 1 and feature.max(initial=-1) < N_FEATURES
+            kinds = [part.dtype for part in parts]
+            fine = fine and kinds == [np.int32, np.float64, np.int32, np.float64] and len(feature) > 0
             if not fine or np.any(left[inner] <= inner) or np.any(left[inner] + 1 >= len(feature)):
                 raise ModelFileError("elias: the calibration tree is damaged")
             tree = RegressionTree(*parts)

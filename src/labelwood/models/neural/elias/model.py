@@ -13,13 +13,14 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.errors import ModelFileError, ParamError
+from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
 from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, hits_of, log_q
+from labelwood.models.neural.elias.ensemble import found_labels
 from labelwood.models.neural.elias.index import Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.inputs import (
     BOTH,
@@ -34,6 +35,8 @@ from labelwood.models.neural.elias.ranker import Ranker, affords_all_negatives, 
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
+from labelwood.models.neural.forward import unit_rows
 from labelwood.models.neural.runtime import require_torch
 from labelwood.models.weight_blocks import ranked_rows, training_memory
 from labelwood.params import Params
@@ -48,10 +51,9 @@ RANKER_SHORTLIST = 100  # labels of a training row that become negatives of the 
 
 @dataclass(frozen=True)
 class Member:
-    """One index of the ensemble and how its scores are made."""
+    """One index of the ensemble, and how many labels had to be inserted into it."""
 
     index: LearnedIndex
-    scoring: Scoring
     n_inserted: int
 
 
@@ -92,20 +94,29 @@ class ELIAS(Model):
         indexes = [stage.learned for stage in stages]
         self.ranker_ = None
         self.held_out_: Arrays = {}
-        scorings = [Scoring()] * p.n_models
+        self.scoring_ = self.first_scoring_ = Scoring()
         if p.ranker:
             self.ranker_ = _trained_ranker(rows[trained], y[trained], stages[0].partition, indexes, p, progress)
         if len(kept):
-            chosen = [_chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes]
-            scorings = [pair[0] for pair in chosen]
-            self.held_out_ = chosen[0][1]
+            chosen = [
+                _chosen_scoring(some, self.ranker_, rows[kept], y[kept], counts, p) for some in (indexes, indexes[:1])
+            ]
+            self.scoring_, self.held_out_ = chosen[0]
+            self.first_scoring_ = chosen[1][0]  # of the first index alone, to compare with; not saved
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 self.ranker_ = _trained_ranker(rows, y, stages[0].partition, indexes, p, progress)
-        self.members_ = [
-            Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in zip(stages, scorings, strict=True)
-        ]
+        self.members_ = [Member(stage.learned, stage.n_inserted) for stage in stages]
+        self.zero_shot_ = self._taught_names(vectors, y, p) if p.zero_shot else None
         self.partition_ = stages[0].partition
         self.first_stage_ = stages[0].first  # to compare with; not saved
+
+    def _taught_names(self, vectors: Any, y: sparse.csr_matrix, parameters: Any) -> ZeroShot | None:
+        """What finds labels without rows by their names; None if there are no such labels."""
+        if self._reader is None or vectors is None:
+            raise ParamError("zero_shot compares texts with label names: it needs encoder='minilm' or 'both'")
+        if self._words.label_names is None:
+            raise DataError("zero_shot needs the names of the labels, but the data has none")
+        return fit_zero_shot(vectors, y, self._reader.vectors(spoken(self._words.label_names)), parameters.seed)
 
     @property
     def reads_texts(self) -> bool:
@@ -144,38 +155,39 @@ class ELIAS(Model):
         top = empty(x.shape[0], k)
         for first in range(0, x.shape[0], CHUNK):
             rows = slice(first, min(first + CHUNK, x.shape[0]))
-            labels, scores = self._scored(normalized_rows(x[rows]))
+            labels, scores = self._scored(normalized_rows(x if x.shape[0] <= CHUNK else x[rows]))
             labels, best = top_of(labels, scores, k)
             top.labels[rows, : labels.shape[1]] = labels
             top.scores[rows, : labels.shape[1]] = best
         return top
 
-    def _scored(self, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
-        """(labels ascending with -1 last, scores), both (n, m): what any member shortlists, with mean scores."""
-        found = [self._member_scores(member, rows) for member in self.members_]
-        return found[0] if len(found) == 1 else _mean_of(found)
+    def _found(self, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float32]]:
+        """(labels ascending with -1 last, log p), both (n, m), of all indexes together."""
+        return found_labels([member.index for member in self.members_], rows, self.parameters_.n_threads)
 
-    def _member_scores(self, member: Member, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
-        threads = self.parameters_.n_threads
-        short = member.index.shortlist(member.index.vectors(rows, threads), n_threads=threads)
+    def _scored(self, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
+        """(labels ascending with -1 last, scores), both (n, m)."""
+        labels, log_p = self._found(rows)
         logs = None
         if self.ranker_ is not None:
-            logs = log_q(self.ranker_.margins(rows, short.labels, threads))
-        counts = self.label_counts_[np.maximum(short.labels, 0)]
-        return short.labels, member.scoring.scores(short.log_p, logs, counts)
+            logs = log_q(self.ranker_.margins(rows, labels, self.parameters_.n_threads))
+        scores = self.scoring_.scores(log_p, logs, self.label_counts_[np.maximum(labels, 0)])
+        if self.zero_shot_ is None or self._reader is None:
+            return labels, scores
+        vectors = unit_rows(rows[:, self._n_inputs() - self._reader.width :].toarray())
+        return self.zero_shot_.added(labels, scores, vectors, self.parameters_.n_threads)
 
     # explanations
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        """Node 0: the ranker with the row's features, node 1: the index, node 2: calibration and ensemble."""
+        """Node 0: the ranker with the row's features, node 1: the indexes, node 2: calibration."""
         rows = normalized_rows(row)
         labels, scores = self._scored(rows)
         at = np.flatnonzero(labels[0] == label)
         score = float(np.float32(scores[0, at[0]])) if len(at) else 0.0
-        member = self.members_[0]
-        short = member.index.shortlist(member.index.vectors(rows))
-        own = np.flatnonzero(short.labels[0] == label)
-        log_p = float(short.log_p[0, own[0]]) if len(own) else -math.inf
+        found, logs_p = self._found(rows)
+        own = np.flatnonzero(found[0] == label)
+        log_p = float(logs_p[0, own[0]]) if len(own) else -math.inf
         nodes, parts, told = [], [], 0.0
         if self.ranker_ is not None:
             ranked = ranked_rows(row, self.ranker_.feature_rank, True)
@@ -184,9 +196,9 @@ class ELIAS(Model):
             margin = math.fsum(part.contribution for part in parts)
             if self._reader is not None:
                 parts = _without_text_columns(parts, self._n_inputs() - self._reader.width)
-            told = member.scoring.power_q * float(log_q(np.array([margin], np.float32))[0])
+            told = self.scoring_.power_q * float(log_q(np.array([margin], np.float32))[0])
             nodes.append(NodeScore(0, margin, told))
-        from_index = member.scoring.power_p * log_p if len(own) else -math.inf
+        from_index = self.scoring_.power_p * log_p if len(own) else -math.inf
         nodes.append(NodeScore(1, from_index, from_index))
         parts.append(Contribution(1, -1, 1.0, from_index, from_index))
         if score > 0 and math.isfinite(from_index):
@@ -213,8 +225,8 @@ class ELIAS(Model):
             "beam": index.beam,
             "shortlist": index.room,
             "vector length": int(index.label_weight.shape[1]),
-            "power of p": self.members_[0].scoring.power_p,
-            "weight of the calibration tree": self.members_[0].scoring.weight,
+            "power of p": self.scoring_.power_p,
+            "weight of the calibration tree": self.scoring_.weight,
         }
 
     def pruned(self, *, threshold: float | None = None, top: int | None = None, renormalize: bool = False) -> ELIAS:
@@ -246,7 +258,9 @@ class ELIAS(Model):
         arrays |= {_FIGURES + name: array for name, array in self.held_out_.items()}
         for number, member in enumerate(self.members_):
             arrays |= member.index.to_arrays(f"index{number}.")
-            arrays |= member.scoring.to_arrays(f"scoring{number}.")
+        arrays |= self.scoring_.to_arrays("scoring.")
+        if self.zero_shot_ is not None:
+            arrays |= self.zero_shot_.to_arrays()
         if self.ranker_ is not None:
             arrays |= self.ranker_.to_arrays()
         return arrays
@@ -271,11 +285,14 @@ class ELIAS(Model):
         self.members_ = [
             Member(
                 LearnedIndex.from_arrays(arrays, f"index{number}.", self._n_inputs(), self.n_labels_),
-                Scoring.from_arrays(arrays, f"scoring{number}."),
                 inserted[number],
             )
             for number in range(n_models)
         ]
+        self.scoring_ = Scoring.from_arrays(arrays, "scoring.")
+        self.zero_shot_ = None
+        if self._reader is not None and "zero_shot.labels" in arrays:
+            self.zero_shot_ = ZeroShot.from_arrays(arrays, self._reader.width, self.n_labels_)
         self.ranker_ = None
         if self.parameters_.ranker:
             self.ranker_ = Ranker.from_arrays(arrays, self._n_inputs(), self.n_labels_)
@@ -310,45 +327,23 @@ def _trained_ranker(
 
 
 def _chosen_scoring(
-    index: LearnedIndex,
+    indexes: list[LearnedIndex],
     ranker: Ranker | None,
     rows: sparse.csr_matrix,
     y: sparse.csr_matrix,
     counts: npt.NDArray[np.int64],
     parameters: Any,
 ) -> tuple[Scoring, Arrays]:
-    """(scoring of one index, chosen on held-out rows; how well it then finds their labels, for figures)."""
-    short = index.shortlist(index.vectors(rows, parameters.n_threads), n_threads=parameters.n_threads)
-    logs = None if ranker is None else log_q(ranker.margins(rows, short.labels, parameters.n_threads))
-    pairs = held_out(short.labels, short.log_p, logs, y)
+    """(scoring of the indexes, chosen on held-out rows; how well it then finds their labels, for figures)."""
+    short, log_p = found_labels(indexes, rows, parameters.n_threads)
+    logs = None if ranker is None else log_q(ranker.margins(rows, short, parameters.n_threads))
+    pairs = held_out(short, log_p, logs, y)
     scoring = choose_scoring(pairs, counts, calibrate=parameters.calibration)
-    scores = scoring.scores(short.log_p, logs, counts[np.maximum(short.labels, 0)])
-    labels, _ = top_of(short.labels, scores, 100)
+    scores = scoring.scores(log_p, logs, counts[np.maximum(short, 0)])
+    labels, _ = top_of(short, scores, 100)
     hits = hits_of(pairs, labels)
     figures: Arrays = {
         "recall": recall_curve(hits, pairs.n_true),
         "deciles": decile_recall(labels, hits, pairs.n_true, label_deciles(counts)),
     }
     return scoring, figures
-
-
-def _mean_of(found: list[tuple[Int32, npt.NDArray[np.float64]]]) -> tuple[Int32, npt.NDArray[np.float64]]:
-    """The union of several shortlists with mean scores; a label that a member does not shortlist scores 0 there."""
-    labels = np.concatenate([pair[0] for pair in found], axis=1)
-    scores = np.concatenate([pair[1] for pair in found], axis=1)
-    big = np.iinfo(np.int32).max
-    keys = np.where(labels < 0, big, labels)
-    order = np.argsort(keys, axis=1, kind="stable")
-    keys, scores = np.take_along_axis(keys, order, axis=1), np.take_along_axis(scores, order, axis=1)
-    total = np.where(keys == big, 0.0, scores)
-    # Equal labels stand side by side, as many as there are members at most: add the later ones to the first.
-    first = np.concatenate([np.ones((len(keys), 1), bool), keys[:, 1:] != keys[:, :-1]], axis=1)
-    summed = total.copy()
-    for back in range(1, len(found)):
-        same = keys[:, back:] == keys[:, :-back]
-        summed[:, :-back] += np.where(same, total[:, back:], 0.0)
-    kept = first & (keys < big)
-    place = np.argsort(~kept, axis=1, kind="stable")
-    kept = np.take_along_axis(kept, place, axis=1)
-    keys = np.where(kept, np.take_along_axis(keys, place, axis=1), -1).astype(np.int32)
-    return keys, np.where(kept, np.take_along_axis(summed, place, axis=1) / len(found), 0.0)

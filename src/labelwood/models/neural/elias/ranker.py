@@ -30,6 +30,9 @@ from labelwood.progress import Progress
 
 # Labels times non-zeros up to which every row is a negative of every label: some four minutes on two cores.
 ALL_NEGATIVES_WORK = 1.5e11
+# Labels of a block where every row is a negative anyway. A query computes whole blocks, and the labels on its shortlist
+# are scattered: on EURLEX57K they touch nearly all blocks of 256 labels, but half of those of 32.
+BLOCK = 32
 
 
 class Ranker:
@@ -97,18 +100,17 @@ def train_ranker(
 
 
 def ranker_nodes(order: Int32, n_rows: int, shortlists: Sequence[Int32] | None) -> Nodes:
-    """Blocks of up to 256 labels in order, each with the rows that have one of them on a shortlist as extra rows."""
+    """Blocks of labels in order; with shortlists, each has the rows with one of its labels on them as extra rows."""
     n_labels = len(order)
-    if shortlists is None:
-        none = np.zeros(0, np.int32)
-        bounds = np.arange(n_labels + 1, dtype=np.int64)
-        return Nodes(np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), none, all_rows=True)
-    firsts = np.arange(0, n_labels, MAX_CHILDREN)
-    sizes = np.minimum(MAX_CHILDREN, n_labels - firsts)
+    size = BLOCK if shortlists is None else MAX_CHILDREN
+    firsts = np.arange(0, n_labels, size)
+    sizes = np.minimum(size, n_labels - firsts)
     starts = np.concatenate([[0], np.cumsum(sizes + 1)])
     bounds = np.concatenate([np.arange(a, a + n + 1) for a, n in zip(firsts, sizes, strict=True)]).astype(np.int64)
+    if shortlists is None:
+        return Nodes(starts, bounds, np.zeros(len(firsts) + 1, np.int64), np.zeros(0, np.int32), all_rows=True)
     block = np.empty(n_labels, np.int64)
-    block[order] = np.arange(n_labels) // MAX_CHILDREN
+    block[order] = np.arange(n_labels) // size
     pairs = [np.unique(_block_rows(labels, block, n_rows)) for labels in shortlists]
     keys = np.unique(np.concatenate(pairs))
     extra = np.concatenate([[0], np.cumsum(np.bincount(keys // n_rows, minlength=len(firsts)))]).astype(np.int64)

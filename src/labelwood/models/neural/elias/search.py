@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import ModelFileError
+from labelwood.matrices import column_ids, row_pointers
 from labelwood.models.base import Arrays
 from labelwood.models.neural.elias.index import Floats, Int32, kept_edges
 from labelwood.models.neural.forward import bag_forward, check_encoder, dense_product
 
 CHUNK = 1024  # rows that are answered together
-LOWEST = 1e-30  # of a path score before its logarithm
 _ENCODER = "encoder."
 
 
@@ -82,25 +83,32 @@ class LearnedIndex:
         order = np.argsort(-scores, axis=1, kind="stable")[:, :beam].astype(np.int32)
         return order, np.take_along_axis(scores, order, axis=1)
 
-    def shortlist(self, vectors: Floats, room: int | None = None, n_threads: int | None = None) -> Shortlist:
-        """The shortlists of rows given by their vectors; room: labels a row, if not the trained number."""
+    def shortlist(self, x: sparse.csr_matrix, room: int | None = None, n_threads: int | None = None) -> Shortlist:
+        """The shortlists of sparse rows; room: labels a row, if not the trained number."""
         room = min(room or self.room, self.n_labels)
-        n_rows, threads = len(vectors), n_threads or 0
-        labels = np.empty((n_rows, room), np.int32)
-        paths, scores = np.empty((n_rows, room), np.int64), np.empty((n_rows, room), np.float32)
-        clusters = self.cluster_scores(vectors, n_threads)
-        _native.shortlist(
-            self.edges, self.edge_scores, self.n_labels, clusters, self.beam, None, None, labels, paths, scores, threads
+        shape = (x.shape[0], room)
+        short = Shortlist(np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32))
+        values = np.ascontiguousarray(x.data, dtype=np.float32)
+        self._native_index.search(
+            row_pointers(x), column_ids(x), values, short.labels, short.log_path, short.logits, n_threads or 0
         )
-        logits = np.empty((n_rows, room), np.float32)
-        _native.shortlist_products(labels, vectors, self.label_weight, self.label_bias, logits, threads)
-        return Shortlist(labels, np.log(np.maximum(scores, np.float32(LOWEST))), logits)
+        return short
 
     def shortlists(self, x: sparse.csr_matrix, n_threads: int | None = None) -> Iterator[tuple[slice, Shortlist]]:
         """The shortlists of many rows, chunk by chunk: (rows, shortlist)."""
         for first in range(0, x.shape[0], CHUNK):
             rows = slice(first, min(first + CHUNK, x.shape[0]))
-            yield rows, self.shortlist(self.vectors(x[rows], n_threads), n_threads=n_threads)
+            yield rows, self.shortlist(x[rows], n_threads=n_threads)
+
+    @cached_property
+    def _native_index(self) -> Any:
+        """The arrays as the native search wants them: checked once."""
+        encoder = self.encoder
+        return _native.LabelIndex(
+            encoder["table"], encoder["bias"], encoder.get("inner"), encoder.get("inner_bias"), encoder.get("outer"),
+            encoder.get("outer_bias"), int(encoder["kind"][0]), bool(encoder["kind"][1]), self.cluster_weight,
+            self.cluster_bias, self.edges, self.edge_scores, self.label_weight, self.label_bias, self.alpha, self.beam,
+        )  # fmt: skip
 
     def pruned(self, keep: npt.NDArray[np.bool_], renormalize: bool) -> LearnedIndex:
         """The index with the marked edges (n_clusters, width) alone.

@@ -1,0 +1,55 @@
+// A trained cluster index at work: sparse rows -> encoder -> clusters -> shortlist -> label classifiers, in one go.
+#pragma once
+#include <cstdint>
+
+#include "dense_rows.hpp"
+#include "shortlist.hpp"
+
+namespace lw {
+
+enum class Activation { relu, tanh, none };
+
+// e = f(x table + bias); inside = f(e inner + inner_bias) if there is an inner layer, then inside outer + outer_bias if
+// there is an outer one; the vector is inside, plus e if `residual` and there is any layer. Absent layers have no data.
+struct BagLayers {
+    DenseTable table, inner, outer;
+    const float *bias, *inner_bias, *outer_bias;
+    Activation activation;
+    bool residual;
+};
+
+struct IndexParts {
+    BagLayers encoder;
+    DenseTable clusters;  // dim x n_clusters
+    const float* cluster_bias;
+    EdgeTable edges;
+    const float *label_weight, *label_bias;
+    double alpha;
+    std::int32_t beam;
+};
+
+// For every row its shortlist of `room` labels in ascending order (-1 padded), the log of each label's path score and the
+// logit of its classifier (0 at padding). A row has the same bits alone and in any batch.
+void search_rows(const IndexParts& index, std::int64_t n_rows, const std::int64_t* indptr, const std::int32_t* columns, const float* values,
+                 std::int64_t room, int n_threads, std::int32_t* labels, float* log_path, float* logits);
+
+// A binary tree of answers: node n asks whether feature[n] <= threshold[n] and goes to left[n] or left[n] + 1; leaves have
+// feature -1 and answer value[n]. Children come after their parents.
+struct AnswerTree {
+    const std::int32_t* feature;
+    const double* threshold;
+    const std::int32_t* left;
+    const double* value;
+};
+
+struct Blend {
+    double power_p, power_q, weight;
+    AnswerTree tree;  // without data if there is none
+};
+
+// scores[i] = w T(p, q, base, log(1 + count)) + (1 - w) base with base = p^a q^b, its log not below `lowest`; 0 where log p
+// is not finite. log_q may be null (q = 1).
+void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const double* log_q, const std::int64_t* counts, double lowest,
+                  double* scores);
+
+}  // namespace lw
