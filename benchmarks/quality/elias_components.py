@@ -17,6 +17,7 @@ import argparse
 import json
 import resource
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, nargs="+", metavar="RAW", help="the texts of TRAIN and TEST: use MiniLM")
     parser.add_argument("--max-tokens", type=int, default=128, help="tokens of a text that its vector is made of")
     parser.add_argument("--rows", type=int, help="so many random rows of TRAIN alone, for quick comparisons")
+    parser.add_argument("--beams", type=int, nargs="*", default=[], help="both stages again with these beams")
     options = parser.parse_args()
     rows = components(*_parts(options), options)
     print("| | " + " | ".join(METRICS) + " | CPU s |")
@@ -136,6 +138,9 @@ def components(
         judge(f"+ calibration, w {chosen.weight:g}", labelwood.TopK(*top_of(short.labels, scores, 100)), seconds)
     if options.models > 1:
         judge(f"+ ensemble x{options.models}", model.predict(test_x, k=100), seconds)
+    for beam in options.beams:
+        for name, index in (("stage 1", model.first_stage_), ("+ stage 2", member.index)):
+            judge(f"{name}, beam {beam}", _of_index(replace(index, beam=min(beam, len(index.edges))), rows))
     if options.save:
         model.save(options.save)
     return found

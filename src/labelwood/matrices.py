@@ -54,6 +54,11 @@ def check_same_rows(x: sparse.csr_matrix, y: sparse.csr_matrix) -> None:
 
 def normalized_rows(x: sparse.csr_matrix) -> sparse.csr_matrix:
     """The matrix with rows of Euclidean length 1; rows without features stay empty."""
+    return _csr(unit_values(x), x.indices, x.indptr, x.shape)
+
+
+def unit_values(x: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The values that the entries of x have once its rows are scaled to length 1."""
     counts = np.diff(x.indptr)
     squares = np.zeros(x.shape[0], np.float64)
     filled = counts > 0
@@ -61,8 +66,7 @@ def normalized_rows(x: sparse.csr_matrix) -> sparse.csr_matrix:
         squares[filled] = np.add.reduceat(np.square(x.data, dtype=np.float64), x.indptr[:-1][filled])
     lengths = np.sqrt(squares)
     lengths[lengths == 0] = 1
-    data = (x.data / np.repeat(lengths, counts)).astype(np.float32)
-    return _csr(data, x.indices, x.indptr, x.shape)
+    return np.asarray(x.data / np.repeat(lengths, counts), dtype=np.float32)
 
 
 def row_pointers(matrix: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -9,13 +9,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.models.neural.elias.index import Int32
-from labelwood.models.neural.elias.search import LearnedIndex
+from labelwood.models.neural.elias.search import LearnedIndex, UnitRows
 
 Doubles = npt.NDArray[np.float64]
 
 
 def found_labels(
-    indexes: Sequence[LearnedIndex], rows: sparse.csr_matrix, n_threads: int | None = None
+    indexes: Sequence[LearnedIndex], rows: sparse.csr_matrix | UnitRows, n_threads: int | None = None
 ) -> tuple[Int32, npt.NDArray[np.float32]]:
     """(labels ascending with -1 last, log p), both (n, m): what any index shortlists, with p as the mean of all."""
     found = [index.shortlist(rows, n_threads=n_threads) for index in indexes]

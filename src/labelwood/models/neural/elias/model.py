@@ -32,7 +32,7 @@ from labelwood.models.neural.elias.inputs import (
     texts_of,
 )
 from labelwood.models.neural.elias.ranker import Ranker, affords_all_negatives, ranker_options, train_ranker
-from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
+from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, UnitRows, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
@@ -155,18 +155,19 @@ class ELIAS(Model):
         top = empty(x.shape[0], k)
         for first in range(0, x.shape[0], CHUNK):
             rows = slice(first, min(first + CHUNK, x.shape[0]))
-            labels, scores = self._scored(normalized_rows(x if x.shape[0] <= CHUNK else x[rows]))
+            labels, scores = self._scored(x if x.shape[0] <= CHUNK else x[rows])
             labels, best = top_of(labels, scores, k)
             top.labels[rows, : labels.shape[1]] = labels
             top.scores[rows, : labels.shape[1]] = best
         return top
 
-    def _found(self, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float32]]:
+    def _found(self, rows: Any) -> tuple[Int32, npt.NDArray[np.float32]]:
         """(labels ascending with -1 last, log p), both (n, m), of all indexes together."""
         return found_labels([member.index for member in self.members_], rows, self.parameters_.n_threads)
 
-    def _scored(self, rows: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
+    def _scored(self, x: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
         """(labels ascending with -1 last, scores), both (n, m)."""
+        rows = UnitRows(x)
         labels, log_p = self._found(rows)
         logs = None
         if self.ranker_ is not None:
@@ -174,18 +175,17 @@ class ELIAS(Model):
         scores = self.scoring_.scores(log_p, logs, self.label_counts_[np.maximum(labels, 0)])
         if self.zero_shot_ is None or self._reader is None:
             return labels, scores
-        vectors = unit_rows(rows[:, self._n_inputs() - self._reader.width :].toarray())
+        vectors = unit_rows(x[:, self._n_inputs() - self._reader.width :].toarray())
         return self.zero_shot_.added(labels, scores, vectors, self.parameters_.n_threads)
 
     # explanations
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
         """Node 0: the ranker with the row's features, node 1: the indexes, node 2: calibration."""
-        rows = normalized_rows(row)
-        labels, scores = self._scored(rows)
+        labels, scores = self._scored(row)
         at = np.flatnonzero(labels[0] == label)
         score = float(np.float32(scores[0, at[0]])) if len(at) else 0.0
-        found, logs_p = self._found(rows)
+        found, logs_p = self._found(UnitRows(row))
         own = np.flatnonzero(found[0] == label)
         log_p = float(logs_p[0, own[0]]) if len(own) else -math.inf
         nodes, parts, told = [], [], 0.0

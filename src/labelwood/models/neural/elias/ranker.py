@@ -17,6 +17,7 @@ from scipy import sparse
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Arrays
 from labelwood.models.neural.elias.index import Floats, Int32
+from labelwood.models.neural.elias.search import UnitRows
 from labelwood.models.weight_blocks import (
     MAX_CHILDREN,
     Nodes,
@@ -44,7 +45,7 @@ class Ranker:
         self.place[order] = np.arange(len(order), dtype=np.int32)
         self.place[-1] = -1  # of padding, label -1
 
-    def margins(self, x: sparse.csr_matrix, labels: Int32, n_threads: int | None = None) -> Floats:
+    def margins(self, x: sparse.csr_matrix | UnitRows, labels: Int32, n_threads: int | None = None) -> Floats:
         """The margins (n, room) of the labels (n, room) of every row; 0 where a label is -1."""
         rows = ranked_rows(x, self.feature_rank, True)
         margins = np.empty(labels.shape, np.float32)

@@ -13,13 +13,22 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import ModelFileError
-from labelwood.matrices import column_ids, row_pointers
+from labelwood.matrices import column_ids, row_pointers, unit_values
 from labelwood.models.base import Arrays
 from labelwood.models.neural.elias.index import Floats, Int32, kept_edges
 from labelwood.models.neural.forward import bag_forward, check_encoder, dense_product
 
 CHUNK = 1024  # rows that are answered together
 _ENCODER = "encoder."
+
+
+class UnitRows:
+    """The rows of a CSR matrix scaled to length 1, as bare arrays: a scipy matrix costs a single query too much."""
+
+    def __init__(self, x: sparse.csr_matrix) -> None:
+        self.shape: tuple[int, int] = x.shape
+        self.nnz = len(x.data)
+        self.indptr, self.indices, self.data = x.indptr, x.indices, unit_values(x)
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,9 @@ class LearnedIndex:
         order = np.argsort(-scores, axis=1, kind="stable")[:, :beam].astype(np.int32)
         return order, np.take_along_axis(scores, order, axis=1)
 
-    def shortlist(self, x: sparse.csr_matrix, room: int | None = None, n_threads: int | None = None) -> Shortlist:
+    def shortlist(
+        self, x: sparse.csr_matrix | UnitRows, room: int | None = None, n_threads: int | None = None
+    ) -> Shortlist:
         """The shortlists of sparse rows; room: labels a row, if not the trained number."""
         room = min(room or self.room, self.n_labels)
         shape = (x.shape[0], room)
