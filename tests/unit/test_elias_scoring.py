@@ -1,5 +1,6 @@
 """ELIAS's sizes, calibration and ranker nodes."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,7 @@ from labelwood.models.neural.elias.ranker import ranker_nodes, ranker_options, t
 from labelwood.models.neural.elias.search import top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.models.weight_blocks import rank_features
 from labelwood.progress import SILENT
 
 
@@ -165,3 +167,23 @@ def test_margins_are_those_of_the_blocks(random):
     assert np.all(found[:, 2] == 0)
     full = ranker.margins(x, np.tile(np.arange(9, dtype=np.int32), (40, 1)))
     np.testing.assert_array_equal(found[:, :2], full[:, [3, 5]])
+
+
+def test_a_ranker_that_starts_from_an_earlier_one_ends_where_a_new_one_does(random):
+    """70 labels, so three blocks; the last feature and the last label come only in the later rows."""
+    y = (random.uniform(size=(120, 70)) < 0.1).astype(np.float32)
+    x = y @ random.normal(size=(70, 20)).astype(np.float32) + random.normal(size=(120, 20)).astype(np.float32)
+    x[:100, 19], y[:100, 69] = 0, 0
+    y[110:, 69] = 1
+    x, y = sparse.csr_matrix(x), sparse.csr_matrix(y)
+    partition = random.integers(0, 5, 70).astype(np.int32)
+    options = ranker_options(SimpleNamespace(prune=0.0, C=1.0, rare_power=0.0, n_threads=1), 0)
+    options = replace(options, eps=1e-4, max_passes=3000)
+    rank = rank_features(x)
+    first = train_ranker(x[:100], y[:100], partition, None, options, SILENT, feature_rank=rank)
+    again = train_ranker(x, y, partition, None, options, SILENT, feature_rank=rank, earlier=first, n_earlier=100)
+    new = train_ranker(x, y, partition, None, options, SILENT)
+    every = np.tile(np.arange(70, dtype=np.int32), (120, 1))
+    old, found, expected = (ranker.margins(x, every) for ranker in (first, again, new))
+    assert np.abs(found - expected).max() < 0.05
+    assert np.abs(old - expected).max() > 0.3

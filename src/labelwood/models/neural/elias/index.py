@@ -81,10 +81,11 @@ def initial_edges(matching: sparse.csr_matrix, partition: Int32, kappa: int) -> 
         part = slice(matching.indptr[c], matching.indptr[c + 1])
         labels, values = matching.indices[part], matching.data[part]
         rows.append(labels[np.lexsort((labels, -values))[:kappa]].tolist())
-    homes = np.zeros(n_labels, np.int64)
+    counts = np.zeros(n_labels, np.int64)
     for row in rows:
-        homes[row] += 1
-    lost = np.flatnonzero(homes == 0)
+        counts[row] += 1
+    lost = np.flatnonzero(counts == 0)
+    homes: list[int] = counts.tolist()
     by_label = matching.tocsc()
     for label in lost.tolist():
         part = slice(by_label.indptr[label], by_label.indptr[label + 1])
@@ -99,7 +100,7 @@ def initial_edges(matching: sparse.csr_matrix, partition: Int32, kappa: int) -> 
     return edges, len(lost)
 
 
-def _insert(row: list[int], label: int, kappa: int, homes: npt.NDArray[np.int64]) -> bool:
+def _insert(row: list[int], label: int, kappa: int, homes: list[int]) -> bool:
     """Put a label into a cluster, if need be in place of the last label with another home; False if there is none."""
     if len(row) >= kappa:
         place = next((i for i in range(len(row) - 1, -1, -1) if homes[row[i]] > 1), None)

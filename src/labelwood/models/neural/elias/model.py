@@ -38,7 +38,7 @@ from labelwood.models.neural.elias.sizes import index_sizes
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.forward import unit_rows
 from labelwood.models.neural.runtime import require_torch
-from labelwood.models.weight_blocks import ranked_rows, training_memory
+from labelwood.models.weight_blocks import rank_features, ranked_rows, training_memory
 from labelwood.params import Params
 from labelwood.progress import Progress
 from labelwood.topk import TopK, empty
@@ -82,6 +82,7 @@ class ELIAS(Model):
             self._reader = TextReader(p.text_model, p.max_tokens, p.n_threads)
             vectors = self._reader.vectors(texts, progress)
         rows = normalized_rows(joined(x, vectors, p.encoder))
+        self.zero_shot_ = self._taught_names(vectors, y, p) if p.zero_shot else None
         counts = np.bincount(y.indices, minlength=y.shape[1]).astype(np.int64)
         sizes = index_sizes(y.shape[1], p)
         trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT)
@@ -96,7 +97,8 @@ class ELIAS(Model):
         self.held_out_: Arrays = {}
         self.scoring_ = self.first_scoring_ = Scoring()
         if p.ranker:
-            self.ranker_ = _trained_ranker(rows[trained], y[trained], stages[0].partition, indexes, p, progress)
+            rank = rank_features(rows)
+            self.ranker_ = _trained_ranker(rows[trained], y[trained], stages[0].partition, indexes, rank, p, progress)
         if len(kept):
             chosen = [
                 _chosen_scoring(some, self.ranker_, rows[kept], y[kept], counts, p) for some in (indexes, indexes[:1])
@@ -104,9 +106,11 @@ class ELIAS(Model):
             self.scoring_, self.held_out_ = chosen[0]
             self.first_scoring_ = chosen[1][0]  # of the first index alone, to compare with; not saved
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
-                self.ranker_ = _trained_ranker(rows, y, stages[0].partition, indexes, p, progress)
+                every, start = np.concatenate([trained, kept]), (self.ranker_, len(trained))
+                self.ranker_ = _trained_ranker(
+                    rows[every], y[every], stages[0].partition, indexes, rank, p, progress, *start
+                )
         self.members_ = [Member(stage.learned, stage.n_inserted) for stage in stages]
-        self.zero_shot_ = self._taught_names(vectors, y, p) if p.zero_shot else None
         self.partition_ = stages[0].partition
         self.first_stage_ = stages[0].first  # to compare with; not saved
 
@@ -310,20 +314,29 @@ def _trained_ranker(
     y: sparse.csr_matrix,
     partition: Int32,
     indexes: list[LearnedIndex],
+    feature_rank: Int32,
     parameters: Params,
     progress: Progress,
+    earlier: Ranker | None = None,
+    n_earlier: int = 0,
 ) -> Ranker:
-    """The ranker of the rows: all negatives where affordable, else those that the indexes shortlist."""
-    shortlists = None
-    if not affords_all_negatives(rows, y.shape[1]):
-        shortlists = []
-        for index in indexes:
-            parts = [
-                top_of(short.labels, short.log_p, RANKER_SHORTLIST)[0]
-                for _, short in index.shortlists(rows, parameters.n_threads)
-            ]
-            shortlists.append(np.concatenate(parts))
-    return train_ranker(rows, y, partition, shortlists, ranker_options(parameters, parameters.seed), progress)
+    """The ranker of the rows: all negatives where affordable, else those that the indexes shortlist.
+
+    earlier: the ranker of the first n_earlier rows, which all-negatives training then starts from.
+    """
+    options = ranker_options(parameters, parameters.seed)
+    if affords_all_negatives(rows, y.shape[1]):
+        return train_ranker(
+            rows, y, partition, None, options, progress, feature_rank=feature_rank, earlier=earlier, n_earlier=n_earlier
+        )
+    shortlists = []
+    for index in indexes:
+        parts = [
+            top_of(short.labels, short.log_p, RANKER_SHORTLIST)[0]
+            for _, short in index.shortlists(rows, parameters.n_threads)
+        ]
+        shortlists.append(np.concatenate(parts))
+    return train_ranker(rows, y, partition, shortlists, options, progress, feature_rank=feature_rank)
 
 
 def _chosen_scoring(

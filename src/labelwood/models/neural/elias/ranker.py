@@ -20,6 +20,7 @@ from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import UnitRows
 from labelwood.models.weight_blocks import (
     MAX_CHILDREN,
+    Earlier,
     Nodes,
     SolverOptions,
     WeightBlocks,
@@ -89,14 +90,25 @@ def train_ranker(
     shortlists: Sequence[Int32] | None,
     options: SolverOptions,
     progress: Progress,
+    *,
+    feature_rank: Int32 | None = None,
+    earlier: Ranker | None = None,
+    n_earlier: int = 0,
 ) -> Ranker:
-    """The ranker of rows x with labels y; shortlists: label arrays (n_rows, m), or None: all rows are negatives."""
+    """The ranker of rows x with labels y; shortlists: label arrays (n_rows, m), or None: all rows are negatives.
+
+    earlier: a ranker of the first n_earlier rows, of the same partition and feature_rank; training starts from it.
+    """
     order = np.argsort(partition, kind="stable").astype(np.int32)
-    rank = rank_features(x)
+    rank = rank_features(x) if feature_rank is None else feature_rank
     rows = ranked_rows(x, rank, True)
     in_order = y.tocsc()[:, order]
     nodes = ranker_nodes(order, y.shape[0], shortlists)
-    blocks = train_blocks(rows, int(rank.max(initial=-1)) + 1, in_order, nodes, options, progress, "ranker")
+    start = None
+    if earlier is not None:
+        sizes = np.diff(nodes.child_start) - 1
+        start = Earlier(earlier.blocks, np.arange(len(sizes)), sizes, n_earlier)  # one block a node
+    blocks = train_blocks(rows, int(rank.max(initial=-1)) + 1, in_order, nodes, options, progress, "ranker", start)
     return Ranker(rank, order, blocks)
 
 
