@@ -13,6 +13,10 @@ from labelwood.models.neural.elias.inputs import joined
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from labelwood.models.neural import text  # noqa: E402
+from labelwood.models.neural.text_tuning import tune_encoder  # noqa: E402
+from labelwood.progress import Callback  # noqa: E402
+
 pytestmark = pytest.mark.slow  # importing transformers alone takes seconds
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "oak", "pine", "birch", "nail", "screw", "and"]
 SMALL = {"dim": 16, "warm_epochs": 1, "stage1_epochs": 2, "stage2_epochs": 2, "n_threads": 1}
@@ -167,3 +171,32 @@ def test_the_map_finds_labels_it_was_not_taught():
     by_name = rows @ names[50:].T
     assert abs(by_name[truth].mean() - by_name[~truth].mean()) < 0.1
     assert zero_shot.fit_zero_shot(rows, sparse.csr_matrix(y), names, 0) is None  # every label has rows
+
+
+def test_a_tuned_encoder_is_saved_with_the_model(folder, data, tmp_path):
+    model = labelwood.ELIAS(encoder="minilm", text_model=str(folder), tune_epochs=2, **SMALL).fit(data)
+    frozen = text.text_vectors(data.texts, folder, cache=False)
+    assert np.abs(model._reader.vectors(data.texts) - frozen).max() > 1e-3
+    model.save(tmp_path / "m")
+    loaded = labelwood.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(data, 3).scores, model.predict(data, 3).scores)
+    loaded._reader.weights.popitem()
+    loaded._reader._encoder = None
+    with pytest.raises(ModelFileError, match="weights of the text encoder are damaged"):
+        loaded.predict(data, 3)
+
+
+def test_tuning_brings_texts_of_a_label_together(folder, data):
+    encoder = text.TextEncoder(folder)
+    apart = _apart(encoder.eval().encode(data.texts), data.y)
+    reports = []
+    tune_encoder(encoder, data.texts, data.y, 8, n_threads=1, progress=Callback(lambda *r: reports.append(r)))
+    assert _apart(encoder.encode(data.texts), data.y) > 1.2 * apart
+    assert reports
+
+
+def _apart(vectors, y):
+    """The distance between the mean vectors of texts with and without a label, summed over labels."""
+    y = y.toarray() > 0
+    means = [(vectors[y[:, c]].mean(axis=0), vectors[~y[:, c]].mean(axis=0)) for c in range(5)]
+    return sum(float(np.linalg.norm(a - b)) for a, b in means)

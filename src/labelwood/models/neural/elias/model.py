@@ -77,17 +77,19 @@ class ELIAS(Model):
         p = parameters
         self._reader: TextReader | None = None
         vectors = None
+        trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT)
+        if len(kept) < MIN_HELD_OUT or not (p.ranker or p.calibration):
+            trained, kept = np.arange(x.shape[0]), np.zeros(0, np.int64)
         if p.encoder != BOW:
             texts = texts_of(self._words.texts, p.encoder, "fit")
             self._reader = TextReader(p.text_model, p.max_tokens, p.n_threads)
+            if p.tune_epochs:
+                self._reader.tune([texts[row] for row in trained], y[trained], p.tune_epochs, p.seed, progress)
             vectors = self._reader.vectors(texts, progress)
         rows = normalized_rows(joined(x, vectors, p.encoder))
         self.zero_shot_ = self._taught_names(vectors, y, p) if p.zero_shot else None
         counts = np.bincount(y.indices, minlength=y.shape[1]).astype(np.int64)
         sizes = index_sizes(y.shape[1], p)
-        trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT)
-        if len(kept) < MIN_HELD_OUT or not (p.ranker or p.calibration):
-            trained, kept = np.arange(x.shape[0]), np.zeros(0, np.int64)
         stages = [
             Trainer(rows[trained], y[trained], sizes, p, p.seed + number, progress).run()
             for number in range(p.n_models)
@@ -263,6 +265,8 @@ class ELIAS(Model):
         for number, member in enumerate(self.members_):
             arrays |= member.index.to_arrays(f"index{number}.")
         arrays |= self.scoring_.to_arrays("scoring.")
+        if self._reader is not None:
+            arrays |= self._reader.to_arrays()
         if self.zero_shot_ is not None:
             arrays |= self.zero_shot_.to_arrays()
         if self.ranker_ is not None:
@@ -283,7 +287,7 @@ class ELIAS(Model):
         partition = arrays["partition"]
         if partition.dtype != np.int32 or partition.shape != (self.n_labels_,):
             raise ModelFileError(f"elias: a partition of {partition.shape} for {self.n_labels_} labels")
-        self._reader = saved_reader(facts, self.parameters_)
+        self._reader = saved_reader(facts, arrays, self.parameters_)
         self.partition_ = partition
         self.held_out_ = {name[len(_FIGURES) :]: array for name, array in arrays.items() if name.startswith(_FIGURES)}
         self.members_ = [

@@ -20,6 +20,7 @@ class ELIASParams(Params):
     )
     text_model: str | None = param(None, "folder of a Hugging Face text encoder; None: the installed MiniLM", kind=str)
     max_tokens: int = param(128, "tokens of a text that its vector is made of, the first ones", low=3, high=100_000)
+    tune_epochs: int = param(0, "epochs in which the text encoder itself is trained first; 0: it stays frozen", low=0)
     zero_shot: bool = param(False, "find labels without training rows by their names; needs texts and label names")
     dim: int = param(512, "length of the encoder's vectors", low=1, high=8192)
     residual: bool = param(True, "a residual layer in the encoder")
