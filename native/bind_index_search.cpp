@@ -79,7 +79,7 @@ struct IndexHolder {
     }
 
     void search(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, Out2<std::int32_t> labels, Out2<float> log_path,
-                Out2<float> logits, int n_threads) const {
+                Out2<float> logits, Out2<float> log_p, int n_threads) const {
         const std::int64_t n_rows = static_cast<std::int64_t>(starts.size()) - 1;
         const std::size_t room = labels.shape(1), n_values = columns.size();
         const std::int64_t* start = starts.data();
@@ -91,28 +91,60 @@ struct IndexHolder {
             if (columns.data()[i] < 0 || columns.data()[i] >= view.encoder.table.n_rows)
                 throw std::invalid_argument("a column lies outside the encoder's table");
         if (room < 1 || static_cast<std::int64_t>(labels.shape(0)) != n_rows || log_path.shape(0) != labels.shape(0) ||
-            logits.shape(0) != labels.shape(0) || log_path.shape(1) != room || logits.shape(1) != room)
+            logits.shape(0) != labels.shape(0) || log_p.shape(0) != labels.shape(0) || log_path.shape(1) != room ||
+            logits.shape(1) != room || log_p.shape(1) != room)
             throw std::invalid_argument("the result arrays must have one row per query");
         nb::gil_scoped_release release;
-        search_rows(view, n_rows, start, columns.data(), values.data(), static_cast<std::int64_t>(room), n_threads, labels.data(),
-                    log_path.data(), logits.data());
+        search_rows(view, n_rows, start, columns.data(), values.data(), static_cast<std::int64_t>(room), n_threads,
+                    {labels.data(), log_path.data(), logits.data(), log_p.data()});
     }
 };
 
-void blended(In2<float> log_p, std::optional<In2<double>> log_q, In2<std::int64_t> counts, double power_p, double power_q, double weight,
-             In<std::int32_t> feature, In<double> threshold, In<std::int32_t> left, In<double> value, double lowest, Out2<double> scores) {
-    const auto same = [&](const auto& other) { return other.shape(0) == log_p.shape(0) && other.shape(1) == log_p.shape(1); };
-    if (!same(counts) || !same(scores) || (log_q && !same(*log_q))) throw std::invalid_argument("the pairs do not fit together");
-    const std::size_t n_nodes = feature.size();
-    bool fine = threshold.size() == n_nodes && left.size() == n_nodes && value.size() == n_nodes;
-    for (std::size_t n = 0; fine && n < n_nodes; ++n)  // children come later, so every walk ends
-        fine = feature(n) < 0 || (feature(n) < 4 && left(n) > static_cast<std::int64_t>(n) && left(n) + 1 < static_cast<std::int64_t>(n_nodes));
-    if (!fine) throw std::invalid_argument("the tree leads outside itself");
-    const Blend blend{power_p, power_q, weight, {n_nodes ? feature.data() : nullptr, threshold.data(), left.data(), value.data()}};
-    nb::gil_scoped_release release;
-    blend_scores(blend, static_cast<std::int64_t>(log_p.size()), log_p.data(), log_q ? log_q->data() : nullptr, counts.data(), lowest,
-                 scores.data());
-}
+// How scores are made, checked once.
+struct BlendHolder {
+    In<std::int32_t> feature;
+    In<double> threshold;
+    In<std::int32_t> left;
+    In<double> value;
+    double lowest;
+    Blend view{};
+
+    BlendHolder(double power_p, double power_q, double weight, In<std::int32_t> feature, In<double> threshold, In<std::int32_t> left,
+                In<double> value, double lowest)
+        : feature(feature), threshold(threshold), left(left), value(value), lowest(lowest) {
+        const std::size_t n_nodes = feature.size();
+        bool fine = threshold.size() == n_nodes && left.size() == n_nodes && value.size() == n_nodes;
+        for (std::size_t n = 0; fine && n < n_nodes; ++n)  // children come later, so every walk ends
+            fine = feature(n) < 0 || (feature(n) < 4 && left(n) > static_cast<std::int64_t>(n) && left(n) + 1 < static_cast<std::int64_t>(n_nodes));
+        if (!fine) throw std::invalid_argument("the tree leads outside itself");
+        view = {power_p, power_q, weight, {n_nodes ? feature.data() : nullptr, threshold.data(), left.data(), value.data()}};
+    }
+
+    void scores(In2<float> log_p, std::optional<In2<double>> log_q, In2<std::int64_t> counts, Out2<double> out) const {
+        const auto same = [&](const auto& other) { return other.shape(0) == log_p.shape(0) && other.shape(1) == log_p.shape(1); };
+        if (!same(counts) || !same(out) || (log_q && !same(*log_q))) throw std::invalid_argument("the pairs do not fit together");
+        nb::gil_scoped_release release;
+        blend_scores(view, static_cast<std::int64_t>(log_p.size()), log_p.data(), log_q ? log_q->data() : nullptr, counts.data(), lowest,
+                     out.data());
+    }
+
+    void top(In2<std::int32_t> labels, In2<float> log_p, std::optional<In2<float>> margins, In<std::int64_t> counts,
+             Out2<std::int32_t> top_labels, Out2<float> top_scores) const {
+        const std::size_t n_rows = labels.shape(0), room = labels.shape(1), k = top_labels.shape(1);
+        const auto same = [&](const auto& other) { return other.shape(0) == n_rows && other.shape(1) == room; };
+        if (!same(log_p) || (margins && !same(*margins)) || top_labels.shape(0) != n_rows || top_scores.shape(0) != n_rows || top_scores.shape(1) != k)
+            throw std::invalid_argument("the pairs do not fit together");
+        for (std::size_t i = 0; i < n_rows * room; ++i)
+            if (labels.data()[i] < -1 || labels.data()[i] >= static_cast<std::int64_t>(counts.size()))
+                throw std::invalid_argument("a label has no count");
+        nb::gil_scoped_release release;
+        BlendMemory memory;
+        for (std::size_t row = 0; row < n_rows; ++row)
+            blend_top(view, static_cast<std::int64_t>(room), labels.data() + row * room, log_p.data() + row * room,
+                      margins ? margins->data() + row * room : nullptr, counts.data(), lowest, static_cast<std::int64_t>(k), memory,
+                      top_labels.data() + row * k, top_scores.data() + row * k);
+    }
+};
 
 }  // namespace
 
@@ -123,11 +155,14 @@ void bind_index_search(nb::module_& m) {
              "table"_a, "bias"_a, "inner"_a.none(), "inner_bias"_a.none(), "outer"_a.none(), "outer_bias"_a.none(), "activation"_a,
              "residual"_a, "cluster_weight"_a, "cluster_bias"_a, "edges"_a, "edge_scores"_a, "label_weight"_a, "label_bias"_a, "alpha"_a,
              "beam"_a)
-        .def("search", &IndexHolder::search, "starts"_a, "columns"_a, "values"_a, "labels"_a, "log_path"_a, "logits"_a, "n_threads"_a,
-             "Fill labels, log path scores and logits of every row's shortlist; a row has the same bits in any batch.");
-    m.def("blended_scores", &blended, "log_p"_a, "log_q"_a.none(), "counts"_a, "power_p"_a, "power_q"_a, "weight"_a, "feature"_a,
-          "threshold"_a, "left"_a, "value"_a, "lowest"_a, "scores"_a,
-          "Fill scores with w T(p, q, base, log(1 + count)) + (1 - w) base; base = p^a q^b.");
+        .def("search", &IndexHolder::search, "starts"_a, "columns"_a, "values"_a, "labels"_a, "log_path"_a, "logits"_a, "log_p"_a,
+             "n_threads"_a, "Fill the arrays (n, room) with every row's shortlist; a row has the same bits in any batch.");
+    nb::class_<BlendHolder>(m, "ScoreBlend", "w T(p, q, base, log(1 + count)) + (1 - w) base with base = p^a q^b, T a small tree.")
+        .def(nb::init<double, double, double, In<std::int32_t>, In<double>, In<std::int32_t>, In<double>, double>(), "power_p"_a,
+             "power_q"_a, "weight"_a, "feature"_a, "threshold"_a, "left"_a, "value"_a, "lowest"_a)
+        .def("scores", &BlendHolder::scores, "log_p"_a, "log_q"_a.none(), "counts"_a, "out"_a, "Fill out with the score of every pair.")
+        .def("top", &BlendHolder::top, "labels"_a, "log_p"_a, "margins"_a.none(), "counts"_a, "top_labels"_a, "top_scores"_a,
+             "Fill in the best labels of every row; counts are those of all labels, margins those of the ranker.");
 }
 
 }  // namespace lw

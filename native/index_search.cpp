@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "levels.hpp"
@@ -76,6 +77,8 @@ void clamp_softmax(std::int64_t n, double alpha, float* logits) {
     for (std::int64_t c = 0; c < n; ++c) logits[c] = static_cast<float>(std::min(1.0, alpha * (logits[c] / total)));
 }
 
+double log_sigmoid(double z) { return z >= 0 ? -std::log1p(std::exp(-z)) : z - std::log1p(std::exp(z)); }
+
 double answer(const AnswerTree& tree, const double* asked) {
     std::int32_t node = 0;
     while (tree.feature[node] >= 0) node = tree.left[node] + (asked[tree.feature[node]] > tree.threshold[node]);
@@ -85,7 +88,7 @@ double answer(const AnswerTree& tree, const double* asked) {
 }  // namespace
 
 void search_rows(const IndexParts& index, std::int64_t n_rows, const std::int64_t* indptr, const std::int32_t* columns, const float* values,
-                 std::int64_t room, int n_threads, std::int32_t* labels, float* log_path, float* logits) {
+                 std::int64_t room, int n_threads, const FoundLabels& found) {
     if (n_threads < 1) n_threads = max_threads();
     const std::int64_t n_groups = (n_rows + kRowsAtOnce - 1) / kRowsAtOnce, dim = index.encoder.table.dim;
     std::vector<SearchMemory> memories(static_cast<std::size_t>(std::clamp<std::int64_t>(n_groups, 1, n_threads)));
@@ -99,9 +102,15 @@ void search_rows(const IndexParts& index, std::int64_t n_rows, const std::int64_
             float* scores = memory.scores.data() + r * index.clusters.dim;
             clamp_softmax(index.clusters.dim, index.alpha, scores);
             const std::int64_t at = (row + r) * room;
-            shortlist_row(index.edges, Forced{}, 0, scores, index.beam, room, memory.walk, labels + at, memory.paths.data(), log_path + at);
-            for (std::int64_t j = at; j < at + room; ++j) log_path[j] = std::log(std::max(log_path[j], kLowestPath));
-            shortlist_products(1, room, dim, labels + at, vectors.data() + r * dim, index.label_weight, index.label_bias, 1, logits + at);
+            shortlist_row(index.edges, Forced{}, 0, scores, index.beam, room, memory.walk, found.labels + at, memory.paths.data(),
+                          found.log_path + at);
+            shortlist_products(1, room, dim, found.labels + at, vectors.data() + r * dim, index.label_weight, index.label_bias, 1,
+                               found.logits + at);
+            for (std::int64_t j = at; j < at + room; ++j) {
+                found.log_path[j] = std::log(std::max(found.log_path[j], kLowestPath));
+                found.log_p[j] = found.labels[j] < 0 ? -std::numeric_limits<float>::infinity()
+                                                     : static_cast<float>(log_sigmoid(found.logits[j]) + found.log_path[j]);
+            }
         }
     });
 }
@@ -120,6 +129,31 @@ void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const 
         const double asked[4] = {std::exp(static_cast<double>(log_p[i])), log_q ? std::exp(std::max(lowest, q)) : 1.0, base,
                                  std::log1p(static_cast<double>(counts[i]))};
         scores[i] = blend.weight * answer(blend.tree, asked) + (1 - blend.weight) * base;
+    }
+}
+
+void blend_top(const Blend& blend, std::int64_t room, const std::int32_t* labels, const float* log_p, const float* margins,
+               const std::int64_t* counts, double lowest, std::int64_t k, BlendMemory& memory, std::int32_t* top_labels, float* top_scores) {
+    const std::size_t n = static_cast<std::size_t>(room);
+    memory.log_q.resize(n);
+    memory.scores.resize(n);
+    memory.counts.resize(n);
+    memory.order.clear();
+    for (std::int64_t j = 0; j < room; ++j) {
+        const double lack = margins ? std::max(0.0, 1.0 - static_cast<double>(margins[j])) : 0.0;
+        memory.log_q[static_cast<std::size_t>(j)] = -(lack * lack * lack);
+        memory.counts[static_cast<std::size_t>(j)] = labels[j] < 0 ? 0 : counts[labels[j]];
+        if (labels[j] >= 0) memory.order.push_back(static_cast<std::int32_t>(j));
+    }
+    blend_scores(blend, room, log_p, margins ? memory.log_q.data() : nullptr, memory.counts.data(), lowest, memory.scores.data());
+    const std::vector<double>& scores = memory.scores;
+    const auto before = [&](std::int32_t a, std::int32_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && labels[a] < labels[b]); };
+    const std::int64_t n_best = std::min<std::int64_t>(k, static_cast<std::int64_t>(memory.order.size()));
+    std::partial_sort(memory.order.begin(), memory.order.begin() + n_best, memory.order.end(), before);
+    for (std::int64_t i = 0; i < k; ++i) {
+        const bool real = i < n_best;
+        top_labels[i] = real ? labels[memory.order[i]] : -1;
+        top_scores[i] = real ? static_cast<float>(scores[memory.order[i]]) : -std::numeric_limits<float>::infinity();
     }
 }
 

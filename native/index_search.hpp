@@ -1,6 +1,7 @@
 // A trained cluster index at work: sparse rows -> encoder -> clusters -> shortlist -> label classifiers, in one go.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "dense_rows.hpp"
 #include "shortlist.hpp"
@@ -28,10 +29,16 @@ struct IndexParts {
     std::int32_t beam;
 };
 
-// For every row its shortlist of `room` labels in ascending order (-1 padded), the log of each label's path score and the
-// logit of its classifier (0 at padding). A row has the same bits alone and in any batch.
+// Of every row (n_rows x room each): the labels of its shortlist in ascending order (-1 padded), the log of their path
+// scores, the logits of their classifiers (0 at padding), and log p = log sigmoid(logit) + log path (-inf at padding).
+struct FoundLabels {
+    std::int32_t* labels;
+    float *log_path, *logits, *log_p;
+};
+
+// A row has the same bits alone and in any batch.
 void search_rows(const IndexParts& index, std::int64_t n_rows, const std::int64_t* indptr, const std::int32_t* columns, const float* values,
-                 std::int64_t room, int n_threads, std::int32_t* labels, float* log_path, float* logits);
+                 std::int64_t room, int n_threads, const FoundLabels& found);
 
 // A binary tree of answers: node n asks whether feature[n] <= threshold[n] and goes to left[n] or left[n] + 1; leaves have
 // feature -1 and answer value[n]. Children come after their parents.
@@ -51,5 +58,15 @@ struct Blend {
 // is not finite. log_q may be null (q = 1).
 void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const double* log_q, const std::int64_t* counts, double lowest,
                   double* scores);
+
+// The k best labels of a row with `room` labels, best first (equal scores: the smaller label), padded by -1 and -inf. margins:
+// of the ranker, q = exp(-max(0, 1 - margin)^3), or null (q = 1). counts: training rows of every label.
+struct BlendMemory {
+    std::vector<double> log_q, scores;
+    std::vector<std::int64_t> counts;
+    std::vector<std::int32_t> order;
+};
+void blend_top(const Blend& blend, std::int64_t room, const std::int32_t* labels, const float* log_p, const float* margins,
+               const std::int64_t* counts, double lowest, std::int64_t k, BlendMemory& memory, std::int32_t* top_labels, float* top_scores);
 
 }  // namespace lw

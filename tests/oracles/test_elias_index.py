@@ -10,7 +10,7 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.models.neural.elias import index
-from labelwood.models.neural.elias.calibration import RegressionTree, Scoring
+from labelwood.models.neural.elias.calibration import RegressionTree, Scoring, constant_tree, log_q
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 
 _spec = importlib.util.spec_from_file_location("elias_twin", Path(__file__).with_name("elias_twin.py"))
@@ -188,6 +188,26 @@ def test_blended_scores_equal_the_twin(random):
             np.testing.assert_allclose(found.ravel(), expected, rtol=1e-12)
     with pytest.raises(ValueError, match="leads outside itself"):
         Scoring(1.0, 1.0, replace(tree, left=np.zeros(7, np.int32)), 0.5).scores(log_p, None, counts)
+
+
+def test_the_best_of_a_blend_are_its_best_scores(random):
+    """fill_top equals sorting all scores; equal scores go to the smaller label, padding comes last."""
+    labels = np.sort(np.stack([random.choice(30, 12, replace=False) for _ in range(8)]), axis=1).astype(np.int32)
+    labels[2, 9:] = -1
+    log_p = np.where(labels < 0, -np.inf, -random.exponential(size=(8, 12))).astype(np.float32)
+    log_p[5, 3:7] = log_p[5, 3]
+    margins, counts = random.normal(size=(8, 12)).astype(np.float32), random.integers(0, 9, 30)
+    margins[5, 3:7] = margins[5, 3]
+    for scoring in (Scoring(0.3, 1.0), Scoring(0.3, 1.0, constant_tree(0.4), 0.6)):
+        for given in (margins, None):
+            top, best = np.empty((8, 11), np.int32), np.empty((8, 11), np.float32)
+            scoring.fill_top((labels, log_p), given, counts, top, best)
+            logs = None if given is None else log_q(given)
+            expected = top_of(labels, scoring.scores(log_p, logs, counts[np.maximum(labels, 0)]), 11)
+            np.testing.assert_array_equal(top, expected[0])
+            np.testing.assert_array_equal(best, expected[1])
+    with pytest.raises(ValueError, match="has no count"):
+        scoring.fill_top((labels, log_p), None, counts[:9], top, best)
 
 
 def _native_shortlist(edges, edge_score, scores, beam, room, n_labels, clusters=None, labels=None):

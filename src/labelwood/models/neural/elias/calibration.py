@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -142,17 +143,33 @@ class Scoring:
 
     def scores(self, log_p: npt.NDArray[Any], log_q_: npt.NDArray[Any] | None, counts: npt.NDArray[Any]) -> Doubles:
         """The final scores, in 0..1, of pairs of any shape; counts: training rows of the label."""
-        tree = self.tree if self.tree is not None and self.weight else NO_TREE
         given = np.ascontiguousarray(log_p, dtype=np.float32)
-        pairs = given.reshape(1, -1)
         q = None if log_q_ is None else np.ascontiguousarray(log_q_, dtype=np.float64).reshape(1, -1)
         rows = np.ascontiguousarray(counts, dtype=np.int64).reshape(1, -1)
-        scores = np.empty(pairs.shape, np.float64)
-        _native.blended_scores(
-            pairs, q, rows, self.power_p, self.power_q, self.weight, tree.feature, tree.threshold, tree.left,
-            tree.value, LOWEST_LOG, scores,
-        )  # fmt: skip
+        scores = np.empty((1, given.size), np.float64)
+        self._native_blend.scores(given.reshape(1, -1), q, rows, scores)
         return scores.reshape(given.shape)
+
+    def fill_top(
+        self,
+        shortlist: tuple[Int32, Floats],
+        margins: Floats | None,
+        counts: npt.NDArray[np.int64],
+        labels: Int32,
+        scores: Floats,
+    ) -> None:
+        """Fill labels and scores (n, k) with the best of the shortlist (labels and log p, each (n, room)), best first.
+
+        margins (n, room): of the ranker, if there is one. counts: the training rows of every label.
+        """
+        self._native_blend.top(*shortlist, margins, counts, labels, scores)
+
+    @cached_property
+    def _native_blend(self) -> Any:
+        tree = self.tree if self.tree is not None and self.weight else NO_TREE
+        return _native.ScoreBlend(
+            self.power_p, self.power_q, self.weight, tree.feature, tree.threshold, tree.left, tree.value, LOWEST_LOG
+        )
 
     def to_arrays(self, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays under the names they are saved by."""

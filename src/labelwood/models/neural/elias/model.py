@@ -131,11 +131,22 @@ class ELIAS(Model):
         return bool((fitted.encoder if fitted is not None else self.get_params()["encoder"]) != BOW)
 
     def _checked_features(self, x: Any) -> sparse.csr_matrix:
-        features = super()._checked_features(x)
         if self._reader is None:
-            return features
+            return x if self._is_plain(x) else super()._checked_features(x)
+        features = super()._checked_features(x)
         texts = texts_of(x.texts if isinstance(x, Dataset) else None, self.parameters_.encoder, "it")
         return joined(features, self._reader.vectors(texts), self.parameters_.encoder)
+
+    def _is_plain(self, x: Any) -> bool:
+        """True for a CSR matrix that the kernels can take as it is: a single query is spared the general checks."""
+        return bool(
+            type(x) is sparse.csr_matrix
+            and x.shape[1] == self.n_features_
+            and x.data.dtype == np.float32
+            and x.indptr[-1] == len(x.data)
+            and x.has_canonical_format
+            and math.isfinite(float(np.dot(x.data, x.data)))
+        )
 
     def _n_inputs(self) -> int:
         """The columns that encoder and ranker see."""
@@ -161,11 +172,19 @@ class ELIAS(Model):
         top = empty(x.shape[0], k)
         for first in range(0, x.shape[0], CHUNK):
             rows = slice(first, min(first + CHUNK, x.shape[0]))
-            labels, scores = self._scored(x if x.shape[0] <= CHUNK else x[rows])
-            labels, best = top_of(labels, scores, k)
-            top.labels[rows, : labels.shape[1]] = labels
-            top.scores[rows, : labels.shape[1]] = best
+            self._answer(x if x.shape[0] <= CHUNK else x[rows], top.labels[rows], top.scores[rows])
         return top
+
+    def _answer(self, x: sparse.csr_matrix, labels: Int32, scores: npt.NDArray[np.float32]) -> None:
+        """Fill in the best labels of some rows."""
+        if self.zero_shot_ is not None:
+            found, best = top_of(*self._scored(x), labels.shape[1])
+            labels[:, : found.shape[1]], scores[:, : found.shape[1]] = found, best
+            return
+        rows = UnitRows(x)
+        short = self._found(rows)
+        margins = None if self.ranker_ is None else self.ranker_.margins(rows, short[0], self.parameters_.n_threads)
+        self.scoring_.fill_top(short, margins, self.label_counts_, labels, scores)
 
     def _found(self, rows: Any) -> tuple[Int32, npt.NDArray[np.float32]]:
         """(labels ascending with -1 last, log p), both (n, m), of all indexes together."""

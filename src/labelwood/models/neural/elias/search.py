@@ -33,17 +33,15 @@ class UnitRows:
 
 @dataclass(frozen=True)
 class Shortlist:
-    """Labels int32 (n, room) in ascending order, -1 padded, with log path score and logit of the label classifier."""
+    """Labels int32 (n, room) in ascending order, -1 padded, with log path score and logit of the label classifier.
+
+    log_p: log of p = sigmoid(logit) * path score; -inf at padding.
+    """
 
     labels: Int32
     log_path: Floats
     logits: Floats
-
-    @property
-    def log_p(self) -> Floats:
-        """Log of p = sigmoid(logit) * path score; -inf at padding."""
-        log_sigmoid = -np.logaddexp(np.float32(0), -self.logits)
-        return np.where(self.labels < 0, np.float32(-np.inf), log_sigmoid + self.log_path).astype(np.float32)
+    log_p: Floats
 
 
 @dataclass(frozen=True)
@@ -98,12 +96,13 @@ class LearnedIndex:
         """The shortlists of sparse rows; room: labels a row, if not the trained number."""
         room = min(room or self.room, self.n_labels)
         shape = (x.shape[0], room)
-        short = Shortlist(np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32))
+        labels = np.empty(shape, np.int32)
+        log_path, logits, log_p = (np.empty(shape, np.float32) for _ in range(3))
         values = np.ascontiguousarray(x.data, dtype=np.float32)
         self._native_index.search(
-            row_pointers(x), column_ids(x), values, short.labels, short.log_path, short.logits, n_threads or 0
+            row_pointers(x), column_ids(x), values, labels, log_path, logits, log_p, n_threads or 0
         )
-        return short
+        return Shortlist(labels, log_path, logits, log_p)
 
     def shortlists(self, x: sparse.csr_matrix, n_threads: int | None = None) -> Iterator[tuple[slice, Shortlist]]:
         """The shortlists of many rows, chunk by chunk: (rows, shortlist)."""
