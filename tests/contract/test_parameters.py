@@ -71,3 +71,8 @@ def test_registry_names_are_the_classes_names(name):
 def test_unknown_models_are_refused_with_the_nearest_name():
     with pytest.raises(ParamError, match="unknown model 'populr'; did you mean 'popular'"):
         model_class("populr")
+
+
+def test_feature_rows_are_enough_by_default(make, trained):
+    assert make().reads_texts is False
+    assert trained.reads_texts is False
