@@ -127,7 +127,7 @@ def components(
     if model.ranker_ is not None:
         short = member.index.shortlist(rows)
         logs = log_q(model.ranker_.margins(rows, short.labels))
-        chosen = model.first_scoring_
+        chosen = member.scoring
         judge("+ ranker, p q", labelwood.TopK(*top_of(short.labels, Scoring().base(short.log_p, logs), 100)))
         judge(
             f"+ ranker, p^{chosen.power_p:g} q",

@@ -178,7 +178,7 @@ def fitted():
 def test_elias_plus_plus_end_to_end(fitted, tmp_path):
     model, x, y = fitted
     assert labelwood.evaluate(model.predict(x), y)["P@1"] > 80
-    assert model.scoring_.tree is not None
+    assert all(member.scoring.tree is not None for member in model.members_)
     model.save(tmp_path / "m")
     again = labelwood.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(x).scores, model.predict(x).scores)
@@ -243,7 +243,7 @@ def test_plain_elias_has_no_ranker():
     x, y = problem(np.random.default_rng(3), 300)
     model = labelwood.ELIAS(**QUICK, ranker=False, calibration=False).fit(x, y)
     assert model.ranker_ is None
-    assert model.scoring_ == Scoring()
+    assert model.members_[0].scoring == Scoring()
     assert not any(name.startswith("ranker") for name in model._arrays())
 
 

@@ -1,29 +1,13 @@
-"""Several indexes asked together: the union of their shortlists with the mean of their probabilities."""
+"""Several indexes asked together: the union of their shortlists with the mean of their final scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from labelwood.models.neural.elias.index import Int32
-from labelwood.models.neural.elias.search import LearnedIndex, UnitRows
 
 Doubles = npt.NDArray[np.float64]
-
-
-def found_labels(
-    indexes: Sequence[LearnedIndex], rows: sparse.csr_matrix | UnitRows, n_threads: int | None = None
-) -> tuple[Int32, npt.NDArray[np.float32]]:
-    """(labels ascending with -1 last, log p), both (n, m): what any index shortlists, with p as the mean of all."""
-    found = [index.shortlist(rows, n_threads=n_threads) for index in indexes]
-    if len(found) == 1:
-        return found[0].labels, found[0].log_p
-    labels, p = mean_scores([(short.labels, np.exp(short.log_p.astype(np.float64))) for short in found])
-    with np.errstate(divide="ignore"):
-        return labels, np.log(p).astype(np.float32)
 
 
 def mean_scores(found: list[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:

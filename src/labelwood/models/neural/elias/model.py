@@ -20,7 +20,7 @@ from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
 from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, hits_of, log_q
-from labelwood.models.neural.elias.ensemble import found_labels
+from labelwood.models.neural.elias.ensemble import mean_scores
 from labelwood.models.neural.elias.index import Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.inputs import (
     BOTH,
@@ -51,9 +51,10 @@ RANKER_SHORTLIST = 100  # labels of a training row that become negatives of the 
 
 @dataclass(frozen=True)
 class Member:
-    """One index of the ensemble, and how many labels had to be inserted into it."""
+    """One index of the ensemble, how its scores are made, and how many labels had to be inserted into it."""
 
     index: LearnedIndex
+    scoring: Scoring
     n_inserted: int
 
 
@@ -97,22 +98,22 @@ class ELIAS(Model):
         indexes = [stage.learned for stage in stages]
         self.ranker_ = None
         self.held_out_: Arrays = {}
-        self.scoring_ = self.first_scoring_ = Scoring()
+        scorings = [Scoring()] * p.n_models
         if p.ranker:
             rank = rank_features(rows)
             self.ranker_ = _trained_ranker(rows[trained], y[trained], stages[0].partition, indexes, rank, p, progress)
         if len(kept):
-            chosen = [
-                _chosen_scoring(some, self.ranker_, rows[kept], y[kept], counts, p) for some in (indexes, indexes[:1])
-            ]
-            self.scoring_, self.held_out_ = chosen[0]
-            self.first_scoring_ = chosen[1][0]  # of the first index alone, to compare with; not saved
+            chosen = [_chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes]
+            scorings = [pair[0] for pair in chosen]
+            self.held_out_ = chosen[0][1]
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 every, start = np.concatenate([trained, kept]), (self.ranker_, len(trained))
                 self.ranker_ = _trained_ranker(
                     rows[every], y[every], stages[0].partition, indexes, rank, p, progress, *start
                 )
-        self.members_ = [Member(stage.learned, stage.n_inserted) for stage in stages]
+        self.members_ = [
+            Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in zip(stages, scorings, strict=True)
+        ]
         self.partition_ = stages[0].partition
         self.first_stage_ = stages[0].first  # to compare with; not saved
 
@@ -177,42 +178,46 @@ class ELIAS(Model):
 
     def _answer(self, x: sparse.csr_matrix, labels: Int32, scores: npt.NDArray[np.float32]) -> None:
         """Fill in the best labels of some rows."""
-        if self.zero_shot_ is not None:
+        if self.zero_shot_ is not None or len(self.members_) > 1:
             found, best = top_of(*self._scored(x), labels.shape[1])
             labels[:, : found.shape[1]], scores[:, : found.shape[1]] = found, best
             return
-        rows = UnitRows(x)
-        short = self._found(rows)
-        margins = None if self.ranker_ is None else self.ranker_.margins(rows, short[0], self.parameters_.n_threads)
-        self.scoring_.fill_top(short, margins, self.label_counts_, labels, scores)
+        rows, member = UnitRows(x), self.members_[0]
+        short = member.index.shortlist(rows, n_threads=self.parameters_.n_threads)
+        margins = self._margins(rows, short.labels)
+        member.scoring.fill_top((short.labels, short.log_p), margins, self.label_counts_, labels, scores)
 
-    def _found(self, rows: Any) -> tuple[Int32, npt.NDArray[np.float32]]:
-        """(labels ascending with -1 last, log p), both (n, m), of all indexes together."""
-        return found_labels([member.index for member in self.members_], rows, self.parameters_.n_threads)
+    def _margins(self, rows: UnitRows, labels: Int32) -> npt.NDArray[np.float32] | None:
+        return None if self.ranker_ is None else self.ranker_.margins(rows, labels, self.parameters_.n_threads)
 
     def _scored(self, x: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
-        """(labels ascending with -1 last, scores), both (n, m)."""
+        """(labels ascending with -1 last, scores), both (n, m): what any member shortlists, with mean scores."""
         rows = UnitRows(x)
-        labels, log_p = self._found(rows)
-        logs = None
-        if self.ranker_ is not None:
-            logs = log_q(self.ranker_.margins(rows, labels, self.parameters_.n_threads))
-        scores = self.scoring_.scores(log_p, logs, self.label_counts_[np.maximum(labels, 0)])
+        found = [self._member_scores(member, rows) for member in self.members_]
+        labels, scores = found[0] if len(found) == 1 else mean_scores(found)
         if self.zero_shot_ is None or self._reader is None:
             return labels, scores
         vectors = unit_rows(x[:, self._n_inputs() - self._reader.width :].toarray())
         return self.zero_shot_.added(labels, scores, vectors, self.parameters_.n_threads)
 
+    def _member_scores(self, member: Member, rows: UnitRows) -> tuple[Int32, npt.NDArray[np.float64]]:
+        short = member.index.shortlist(rows, n_threads=self.parameters_.n_threads)
+        margins = self._margins(rows, short.labels)
+        logs = None if margins is None else log_q(margins)
+        counts = self.label_counts_[np.maximum(short.labels, 0)]
+        return short.labels, member.scoring.scores(short.log_p, logs, counts)
+
     # explanations
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        """Node 0: the ranker with the row's features, node 1: the indexes, node 2: calibration."""
+        """Node 0: the ranker with the row's features, node 1: the index, node 2: calibration and ensemble."""
         labels, scores = self._scored(row)
         at = np.flatnonzero(labels[0] == label)
         score = float(np.float32(scores[0, at[0]])) if len(at) else 0.0
-        found, logs_p = self._found(UnitRows(row))
-        own = np.flatnonzero(found[0] == label)
-        log_p = float(logs_p[0, own[0]]) if len(own) else -math.inf
+        member = self.members_[0]
+        short = member.index.shortlist(UnitRows(row))
+        own = np.flatnonzero(short.labels[0] == label)
+        log_p = float(short.log_p[0, own[0]]) if len(own) else -math.inf
         nodes, parts, told = [], [], 0.0
         if self.ranker_ is not None:
             ranked = ranked_rows(row, self.ranker_.feature_rank, True)
@@ -221,9 +226,9 @@ class ELIAS(Model):
             margin = math.fsum(part.contribution for part in parts)
             if self._reader is not None:
                 parts = _without_text_columns(parts, self._n_inputs() - self._reader.width)
-            told = self.scoring_.power_q * float(log_q(np.array([margin], np.float32))[0])
+            told = member.scoring.power_q * float(log_q(np.array([margin], np.float32))[0])
             nodes.append(NodeScore(0, margin, told))
-        from_index = self.scoring_.power_p * log_p if len(own) else -math.inf
+        from_index = member.scoring.power_p * log_p if len(own) else -math.inf
         nodes.append(NodeScore(1, from_index, from_index))
         parts.append(Contribution(1, -1, 1.0, from_index, from_index))
         if score > 0 and math.isfinite(from_index):
@@ -250,8 +255,8 @@ class ELIAS(Model):
             "beam": index.beam,
             "shortlist": index.room,
             "vector length": int(index.label_weight.shape[1]),
-            "power of p": self.scoring_.power_p,
-            "weight of the calibration tree": self.scoring_.weight,
+            "power of p": self.members_[0].scoring.power_p,
+            "weight of the calibration tree": self.members_[0].scoring.weight,
         }
 
     def pruned(self, *, threshold: float | None = None, top: int | None = None, renormalize: bool = False) -> ELIAS:
@@ -283,7 +288,7 @@ class ELIAS(Model):
         arrays |= {_FIGURES + name: array for name, array in self.held_out_.items()}
         for number, member in enumerate(self.members_):
             arrays |= member.index.to_arrays(f"index{number}.")
-        arrays |= self.scoring_.to_arrays("scoring.")
+            arrays |= member.scoring.to_arrays(f"scoring{number}.")
         if self._reader is not None:
             arrays |= self._reader.to_arrays()
         if self.zero_shot_ is not None:
@@ -312,11 +317,11 @@ class ELIAS(Model):
         self.members_ = [
             Member(
                 LearnedIndex.from_arrays(arrays, f"index{number}.", self._n_inputs(), self.n_labels_),
+                Scoring.from_arrays(arrays, f"scoring{number}."),
                 inserted[number],
             )
             for number in range(n_models)
         ]
-        self.scoring_ = Scoring.from_arrays(arrays, "scoring.")
         self.zero_shot_ = None
         if self._reader is not None and "zero_shot.labels" in arrays:
             self.zero_shot_ = ZeroShot.from_arrays(arrays, self._reader.width, self.n_labels_)
@@ -363,20 +368,20 @@ def _trained_ranker(
 
 
 def _chosen_scoring(
-    indexes: list[LearnedIndex],
+    index: LearnedIndex,
     ranker: Ranker | None,
     rows: sparse.csr_matrix,
     y: sparse.csr_matrix,
     counts: npt.NDArray[np.int64],
     parameters: Any,
 ) -> tuple[Scoring, Arrays]:
-    """(scoring of the indexes, chosen on held-out rows; how well it then finds their labels, for figures)."""
-    short, log_p = found_labels(indexes, rows, parameters.n_threads)
-    logs = None if ranker is None else log_q(ranker.margins(rows, short, parameters.n_threads))
-    pairs = held_out(short, log_p, logs, y)
+    """(scoring of one index, chosen on held-out rows; how well it then finds their labels, for figures)."""
+    short = index.shortlist(rows, n_threads=parameters.n_threads)
+    logs = None if ranker is None else log_q(ranker.margins(rows, short.labels, parameters.n_threads))
+    pairs = held_out(short.labels, short.log_p, logs, y)
     scoring = choose_scoring(pairs, counts, calibrate=parameters.calibration)
-    scores = scoring.scores(log_p, logs, counts[np.maximum(short, 0)])
-    labels, _ = top_of(short, scores, 100)
+    scores = scoring.scores(short.log_p, logs, counts[np.maximum(short.labels, 0)])
+    labels, _ = top_of(short.labels, scores, 100)
     hits = hits_of(pairs, labels)
     figures: Arrays = {
         "recall": recall_curve(hits, pairs.n_true),
