@@ -152,6 +152,21 @@ def test_untrained_labels_enter_the_ranking(folder, data, tmp_path, monkeypatch)
     np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(unseen, 5).scores, top.scores)
 
 
+def test_untrained_labels_get_the_scores_of_equally_likely_ones():
+    """Trained labels with score s are true with probability s^2 / (s^2 + 1/16): an even chance has the score 1/4."""
+    random = np.random.default_rng(4)
+    scores = np.exp(random.uniform(-4, 0, size=(4000, 5)))
+    truth = random.uniform(size=scores.shape) < scores**2 / (scores**2 + 1 / 16)
+    one = zero_shot.ZeroShot(np.array([1], np.int32), np.ones((1, 1), np.float32), 0.0)
+    found = one.on_the_scale_of(scores, truth)
+    assert found.slope == pytest.approx(2, rel=0.1)
+    labels, own = found.added(np.array([[0]], np.int32), np.array([[0.3]]), np.zeros((1, 1), np.float32))
+    assert labels.tolist() == [[0, 1]]
+    assert own[0] == pytest.approx([0.3, 0.25], rel=0.1)
+    plain = one.added(np.array([[0]], np.int32), np.array([[0.3]]), np.zeros((1, 1), np.float32))
+    assert plain[1][0].tolist() == [0.3, 0.5]
+
+
 def test_the_map_finds_labels_it_was_not_taught():
     """Rows are the sum of their labels' names, turned: names alone say nothing, the learned map does."""
     random = np.random.default_rng(2)

@@ -106,6 +106,8 @@ class ELIAS(Model):
             chosen = [_chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes]
             scorings = [pair[0] for pair in chosen]
             self.held_out_ = chosen[0][1]
+            if self.zero_shot_ is not None:
+                self.zero_shot_ = self.zero_shot_.on_the_scale_of(*chosen[0][2])
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 every, start = np.concatenate([trained, kept]), (self.ranker_, len(trained))
                 self.ranker_ = _trained_ranker(
@@ -374,17 +376,18 @@ def _chosen_scoring(
     y: sparse.csr_matrix,
     counts: npt.NDArray[np.int64],
     parameters: Any,
-) -> tuple[Scoring, Arrays]:
-    """(scoring of one index, chosen on held-out rows; how well it then finds their labels, for figures)."""
+) -> tuple[Scoring, Arrays, tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]]:
+    """(scoring of one index, chosen on held-out rows; how well it finds their labels; their pairs: scores, truth)."""
     short = index.shortlist(rows, n_threads=parameters.n_threads)
     logs = None if ranker is None else log_q(ranker.margins(rows, short.labels, parameters.n_threads))
     pairs = held_out(short.labels, short.log_p, logs, y)
     scoring = choose_scoring(pairs, counts, calibrate=parameters.calibration)
     scores = scoring.scores(short.log_p, logs, counts[np.maximum(short.labels, 0)])
     labels, _ = top_of(short.labels, scores, 100)
+    judged = np.where(short.labels < 0, 0.0, scores), pairs.truth
     hits = hits_of(pairs, labels)
     figures: Arrays = {
         "recall": recall_curve(hits, pairs.n_true),
         "deciles": decile_recall(labels, hits, pairs.n_true, label_deciles(counts)),
     }
-    return scoring, figures
+    return scoring, figures, judged

@@ -3,13 +3,15 @@
 Row vectors v and label-name vectors u come from the same text encoder, so v'u tells something by itself. A bilinear map
 v' M u is learned beside it on the labels that do have rows (Romera-Paredes and Torr, ICML 2015, closed form), and a
 logistic curve turns both into a probability. Map and curve are chosen on trained labels that the map does not see,
-because that is what it will be asked about.
+because that is what it will be asked about. Scores of the trained labels are no probabilities: a second curve, fitted
+on held-out rows, says how likely a label with some score is true, and an untrained label gets the score that a trained
+one of the same probability has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,16 +30,34 @@ N_FOUND = 100  # untrained labels that enter the ranking of a row
 RIDGES = (0.01, 0.1, 1.0, 10.0)  # of rows and of labels, in units of the mean eigenvalue
 N_JUDGED = 4000  # rows on which map and curve are chosen
 LEFT_OUT = 5  # one trained label in so many is kept from the map while it is chosen
+N_COMPARED = 20  # best labels of a held-out row that tell what a score means
+LOWEST = 1e-30  # of a score before its logarithm
 MIN_LABELS = 20  # at least LEFT_OUT; fewer trained labels teach no map
 
 
 @dataclass(frozen=True)
 class ZeroShot:
-    """The untrained labels (ascending) and their logits for a row vector v: v table + shift, table (width, n)."""
+    """The untrained labels (ascending) and their logits z for a row vector v: v table + shift, table (width, n).
+
+    A trained label with score s is true with the logit slope log(s) + level; a slope of 0 says that this is not known,
+    then the probability itself is the score.
+    """
 
     labels: Int32
     table: Floats
     shift: float
+    slope: float = 0.0
+    level: float = 0.0
+
+    def on_the_scale_of(self, scores: Doubles, truth: npt.NDArray[np.bool_]) -> ZeroShot:
+        """The same with scores like those of trained labels: scores (n, m) of held-out pairs and whether they are true.
+
+        Only the best of every row count: the many hopeless ones would decide about the curve.
+        """
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :N_COMPARED]
+        own = np.log(np.maximum(np.take_along_axis(scores, best, axis=1), LOWEST))
+        slope, level = _logistic(own.reshape(-1, 1), np.take_along_axis(truth, best, axis=1).ravel()).tolist()
+        return replace(self, slope=slope, level=level) if slope > 0 else self
 
     def added(
         self, labels: Int32, scores: Doubles, vectors: Floats, n_threads: int | None = None
@@ -47,7 +67,8 @@ class ZeroShot:
             return labels, scores
         z = dense_product(vectors, self.table, n_threads).astype(np.float64)
         order = np.argsort(-z, axis=1, kind="stable")[:, :N_FOUND]
-        own = 1 / (1 + np.exp(-(np.take_along_axis(z, order, axis=1) + self.shift)))
+        z = np.take_along_axis(z, order, axis=1) + self.shift
+        own = np.exp(np.minimum(0.0, (z - self.level) / self.slope)) if self.slope else 1 / (1 + np.exp(-z))
         known = np.where(np.isin(labels, self.labels), np.int32(-1), labels)  # what the index says of them is a guess
         both = np.concatenate([known, self.labels[order]], axis=1)
         all_scores = np.concatenate([np.where(known < 0, 0.0, scores), own], axis=1)
@@ -56,21 +77,23 @@ class ZeroShot:
 
     def to_arrays(self) -> Arrays:
         """The arrays under the names they are saved by."""
-        shift = np.array([self.shift], np.float64)
-        return {"zero_shot.labels": self.labels, "zero_shot.table": self.table, "zero_shot.shift": shift}
+        curve = np.array([self.shift, self.slope, self.level], np.float64)
+        return {"zero_shot.labels": self.labels, "zero_shot.table": self.table, "zero_shot.curve": curve}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], width: int, n_labels: int) -> ZeroShot:
         """The part of a saved model; ModelFileError if its arrays do not fit together."""
         labels, table = arrays["zero_shot.labels"], arrays["zero_shot.table"]
-        (shift,) = arrays["zero_shot.shift"].tolist()
+        shift, slope, level = arrays["zero_shot.curve"].tolist()
+        if not slope >= 0:
+            raise ModelFileError(f"elias: the curve of untrained labels falls ({slope})")
         if labels.dtype != np.int32 or labels.ndim != 1 or np.any(np.diff(labels) <= 0):
             raise ModelFileError("elias: the untrained labels are not in order")
         if len(labels) and not 0 <= int(labels[0]) <= int(labels[-1]) < n_labels:
             raise ModelFileError(f"elias: an untrained label lies outside 0..{n_labels - 1}")
         if table.dtype != np.float32 or table.shape != (width, len(labels)):
             raise ModelFileError(f"elias: {table.shape} numbers for {len(labels)} untrained labels")
-        return cls(labels, table, shift)
+        return cls(labels, table, shift, slope, level)
 
 
 def spoken(names: Sequence[str]) -> list[str]:
