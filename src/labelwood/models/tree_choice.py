@@ -72,9 +72,9 @@ def built_tree(
 def leaf_size(max_leaf: int, number: int) -> int:
     """The most labels in a leaf of tree `number` of a forest: every third tree has leaves of a quarter of max_leaf.
 
-    Trees that differ only by their seed agree too much where leaves are wide; with 159 labels all are the same. One finer
-    tree among three: P@5 +0.4 on Bibtex, P@1 +0.4 on Delicious, +0.1 on Debian-Depends, P@5 -0.1 on EURLEX57K
-    (validation rows).
+    Trees that differ only by their seed agree too much where leaves are wide; with 159 labels all are the same. One
+    finer tree among three: P@5 +0.4 on Bibtex, P@1 +0.4 on Delicious, +0.1 on Debian-Depends, P@5 -0.1 on EURLEX57K,
+    -0.6 on S (validation rows).
     """
     return max_leaf if number % 3 != 2 else max(1, max_leaf // 4)
 
@@ -82,8 +82,8 @@ def leaf_size(max_leaf: int, number: int) -> int:
 def popular_first(tree: LabelTree, counts: npt.NDArray[np.integer[Any]]) -> LabelTree:
     """The same tree with the labels of every leaf from many rows (`counts`) to few.
 
-    The solver takes 16 neighbouring labels at once and visits a row while any of them needs it; labels with as many rows
-    need it about as long. Saves 7% (S) to 12% (EURLEX57K) of all visits.
+    The solver takes 16 neighbouring labels at once and visits a row while any of them needs it; labels with as many
+    rows need it about as long. Saves 7% (S) to 12% (EURLEX57K) of all visits.
     """
     leaves = np.flatnonzero(tree.n_labels_in)
     leaves = leaves[np.argsort(tree.first_label[leaves], kind="stable")]
