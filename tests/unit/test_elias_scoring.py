@@ -170,7 +170,7 @@ def test_margins_are_those_of_the_blocks(random):
 
 
 def test_a_ranker_that_starts_from_an_earlier_one_ends_where_a_new_one_does(random):
-    """70 labels, so three blocks; the last feature and the last label come only in the later rows."""
+    """The last feature and the last label come only in the later rows."""
     y = (random.uniform(size=(120, 70)) < 0.1).astype(np.float32)
     x = y @ random.normal(size=(70, 20)).astype(np.float32) + random.normal(size=(120, 20)).astype(np.float32)
     x[:100, 19], y[:100, 69] = 0, 0

@@ -32,9 +32,6 @@ from labelwood.progress import Progress
 
 # Labels times non-zeros up to which every row is a negative of every label: some four minutes on two cores.
 ALL_NEGATIVES_WORK = 1.5e11
-# Labels of a block where every row is a negative anyway. A query computes whole blocks, and the labels on its shortlist
-# are scattered: on EURLEX57K they touch nearly all blocks of 256 labels, but half of those of 32.
-BLOCK = 32
 
 
 class Ranker:
@@ -107,15 +104,20 @@ def train_ranker(
     start = None
     if earlier is not None:
         sizes = np.diff(nodes.child_start) - 1
-        start = Earlier(earlier.blocks, np.arange(len(sizes)), sizes, n_earlier)  # one block a node
+        first = np.concatenate([[0], np.cumsum(-(-sizes // MAX_CHILDREN))[:-1]]).astype(np.int64)
+        start = Earlier(earlier.blocks, first, sizes, n_earlier)
     blocks = train_blocks(rows, int(rank.max(initial=-1)) + 1, in_order, nodes, options, progress, "ranker", start)
     return Ranker(rank, order, blocks)
 
 
 def ranker_nodes(order: Int32, n_rows: int, shortlists: Sequence[Int32] | None) -> Nodes:
-    """Blocks of labels in order; with shortlists, each has the rows with one of its labels on them as extra rows."""
+    """All labels as one node; with shortlists 256 a node, with the rows that have one of them on a shortlist as extra.
+
+    Blocks of 256 labels are right for queries too: a shortlist touches half of the blocks of 32, but one row then took
+    twice the time on EURLEX57K, which is spent on finding features in blocks.
+    """
     n_labels = len(order)
-    size = BLOCK if shortlists is None else MAX_CHILDREN
+    size = n_labels if shortlists is None else MAX_CHILDREN
     firsts = np.arange(0, n_labels, size)
     sizes = np.minimum(size, n_labels - firsts)
     starts = np.concatenate([[0], np.cumsum(sizes + 1)])
