@@ -32,7 +32,7 @@ ROWS_AT_ONCE = 4_000_000  # numbers of one block of scores in prediction
 class NeuralXCParams(Params):
     """Parameters of neuralxc."""
 
-    epochs: int = param(15, "visits of every row", low=1, high=100_000)
+    epochs: int = param(10, "visits of every row", low=1, high=100_000)
     batch_size: int = param(64, "rows of one step", low=1)
     rate: float = param(3e-3, "learning rate of AdamW", low=0, low_open=True)
     weight_decay: float = param(1e-4, "pull of all weights to 0", low=0)
