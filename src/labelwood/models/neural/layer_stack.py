@@ -63,11 +63,10 @@ class LayerStack:
                 values = values @ self.weights[level].astype(np.float64)
             values = values + bias
             if self.shortcut is not None and level + 1 == len(self.weights):
+                first = _activated(sums[0], self.activations[0])
                 values = values + first @ self.shortcut.astype(np.float64)
             sums.append(values)
             values = _activated(values, activation)
-            if not level:
-                first = values
         weight = np.zeros(self.n_outputs)
         weight[output] = 1.0
         last_gain = _gain(sums[-1], self.activations[-1])[output]

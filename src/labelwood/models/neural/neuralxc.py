@@ -51,9 +51,9 @@ class NeuralXC(Model):
 
     loss = BCE(psi_o(f(phi_i(x))), y) + input_weight |psi_i(phi_i(x)) - x|^2 + output_weight |psi_o(phi_o(y)) - y|^2
     + latent_weight |f(phi_i(x)) - phi_o(y)|^2, every term a mean over rows and columns. With shortcut the first hidden
-    layer of phi_i also adds to the answer's logits by a linear path, which is what makes them good. Layer widths are the published
-    ones where the data set is. Above 20,000 labels (10,000 features) each batch is judged by the columns that occur in
-    it and a sample of the others. Prediction needs no torch.
+    layer of phi_i also adds to the answer's logits by a linear path, which is what makes them good. Layer widths are
+    the published ones where the data set is. Above 20,000 labels (10,000 features) each batch is judged by the columns
+    that occur in it and a sample of the others. Prediction needs no torch.
     """
 
     name = "neuralxc"
