@@ -157,7 +157,7 @@ class LinearTree(Model):
         trees, blocks = [], []
         for number, (tree, weights) in enumerate(zip(self.trees_, self.blocks_, strict=True)):
             half = stored_as(weights, "half", p.n_threads)
-            own = replace(update, max_leaf=leaf_size(p.max_leaf, number))
+            own = replace(update, max_leaf=leaf_size(p, number))
             grown, taught = updated_tree(own, tree, half, match_options(p), LINKS.index(p.link), progress)
             trees.append(grown)
             blocks.append(taught)
