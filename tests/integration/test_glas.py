@@ -58,6 +58,7 @@ def arrays_equal(one, other):
         {"regularizer": "gravity"},
         {"regularizer": "none", "map": "linear", "weight_norm": False, "keep": 1.0},
         {"adjacency": "pmi"},
+        {"map": "nonlinear", "optimizer": "adam"},
     ],
     ids=str,
 )
@@ -97,7 +98,7 @@ def test_turning_rows_and_labels_together_changes_no_answer(fitted):
 def test_no_true_label_is_ever_a_negative(monkeypatch, loss):
     x, y = problem()
     settings = GLaSParams(dim=15, loss=loss, negatives=8, regularizer="none", scale=1.0)
-    network = GlasNetwork(40, 15, settings, sampled=True)
+    network = GlasNetwork(40, 15, settings, sampled=True, scale=16.0)
     with torch.no_grad():  # label l has score l + 1 up to a factor: its number can be read from the score
         network.labels.weight.copy_(torch.eye(15))
     direction = torch.arange(1.0, 16.0)
@@ -127,9 +128,10 @@ def test_no_true_label_is_ever_a_negative(monkeypatch, loss):
     assert true.any()
 
 
-def test_all_outputs_of_a_layer_have_one_length():
+@pytest.mark.parametrize("kind", ["residual", "nonlinear"])
+def test_all_outputs_of_a_layer_have_one_length(kind):
     torch.manual_seed(2)
-    layer = RowMap(40, 12, nonlinear=True, weight_norm=True)
+    layer = RowMap(40, 12, kind, weight_norm=True)
     with torch.no_grad():
         layer.first.weight.mul_(torch.rand(12))
         layer.second.weight.mul_(torch.rand(12, 1))
@@ -144,6 +146,17 @@ def test_all_outputs_of_a_layer_have_one_length():
     with torch.no_grad():
         wanted = layer(row_batch(x, np.arange(50))).numpy()
     np.testing.assert_allclose(unit_rows(bag_forward(arrays, x[:50])), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["residual", "nonlinear", "linear"])
+def test_reasons_add_up_for_every_map(kind):
+    x, y = problem()
+    model = lw.GLaS(**QUICK, map=kind).fit(x, y)
+    top = model.predict(x[:20], k=3)
+    for row in range(20):
+        for label, score in zip(top.labels[row], top.scores[row], strict=True):
+            why = model.explain(x[row], int(label))
+            assert sum(part.contribution for part in why.contributions) == pytest.approx(float(score), abs=1e-5)
 
 
 def test_damaged_models_are_refused(fitted):
