@@ -95,7 +95,10 @@ def beside_tree(train, test):
         model.fit(*train)
         used = time.process_time() - started
         found = lw.evaluate(model.predict(test[0], 5), test[1], train_y=train[1], per_band=True)
-        shown = {name: round(value, 2) for name, value in found.items() if "@1" in name or "@3" in name or "@5" in name}
+        wanted = [f"{letters}@{k}" for letters in ("P", "PSP") for k in (1, 3, 5)]
+        wanted += [f"{letter}@5[{band}]" for letter in "PR" for band in ("head", "torso", "tail")]
+        wanted += [f"P@1[{band}]" for band in ("head", "torso", "tail")]
+        shown = {name: round(found[name], 2) for name in wanted}
         print(f"{model.name}: {used:.0f} CPU s to fit; {shown}", flush=True)
 
 
