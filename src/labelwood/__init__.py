@@ -17,6 +17,7 @@ _HOMES = {
     "DataError": "errors",
     "Dataset": "data.dataset",
     "ELIAS": "models.neural.elias.model",
+    "Ensemble": "models.ensemble",
     "Explanation": "models.explanation",
     "HSoftmax": "models.hsoftmax",
     "HierarchicalXC": "models.hierarchicalxc",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from labelwood.loading import load
     from labelwood.metrics.evaluate import evaluate
     from labelwood.models.base import Model
+    from labelwood.models.ensemble import Ensemble
     from labelwood.models.explanation import Explanation
     from labelwood.models.hierarchicalxc import HierarchicalXC
     from labelwood.models.hsoftmax import HSoftmax

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelwood.errors import DataError, ParamError
+from labelwood.labelindex.build import build_tree
 from labelwood.models.linear_tree import LinearTree
 from labelwood.models.linear_tree_params import LINKS
 from labelwood.models.one_vs_all import OneVsAll
-from labelwood.models.tree_choice import merged_levels
+from labelwood.models.tree_choice import merged_levels, popular_first
 from labelwood.models.tree_nodes import first_blocks, training_nodes
 from labelwood.models.tree_reasons import LOWEST_SCORE
 from labelwood.models.weight_blocks import ranked_rows
@@ -318,6 +319,20 @@ def test_threads_change_no_saved_byte(tmp_path, more):
 def test_merged_levels(n_labels, max_leaf, arity, levels):
     assert merged_levels(n_labels, max_leaf, arity) == levels
     assert 2**levels <= max(arity, 2)
+
+
+@given(st.integers(2, 60), st.integers(1, 12), st.integers(2, 5), st.integers(0, 2**16))
+@settings(deadline=None, max_examples=50)
+def test_popular_labels_come_first_in_their_leaf(n_labels, max_leaf, arity, seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 5, n_labels)
+    tree = build_tree("random", n_labels=n_labels, max_leaf=max_leaf, collapse=arity.bit_length() - 1, seed=seed)
+    sorted_tree = popular_first(tree, counts)
+    assert sorted_tree.n_children.tolist() == tree.n_children.tolist()
+    for leaf in np.flatnonzero(tree.n_labels_in):
+        place = slice(tree.first_label[leaf], tree.first_label[leaf] + tree.n_labels_in[leaf])
+        before, after = tree.label_order[place].tolist(), sorted_tree.label_order[place].tolist()
+        assert after == sorted(before, key=lambda label: -counts[label])  # ties as they were
 
 
 def test_every_node_of_the_path_is_explained():

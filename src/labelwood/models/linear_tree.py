@@ -22,7 +22,7 @@ from labelwood.models.block_edits import stored_as, within_budget
 from labelwood.models.explanation import Explanation
 from labelwood.models.kept_rows import row_arrays, rows_from_arrays
 from labelwood.models.linear_tree_params import LINKS, LinearTreeParams, SearchResult
-from labelwood.models.tree_choice import built_tree, own_tree, vectors_for_tree
+from labelwood.models.tree_choice import built_tree, leaf_size, own_tree, vectors_for_tree
 from labelwood.models.tree_nodes import label_filter, search_tree
 from labelwood.models.tree_reasons import path_explanation
 from labelwood.models.tree_training import TrainingRows, match_options, train_tree
@@ -100,7 +100,7 @@ class LinearTree(Model):
             which = "" if parameters.n_trees == 1 else f" of tree {number + 1}"
             tree = built_tree(vectors, y, parameters, number, progress) if own is None else own
             trees.append(tree)
-            seeded = replace(data, options=replace(data.options, seed=parameters.seed + (number if own else 0)))
+            seeded = replace(data, options=replace(data.options, seed=parameters.seed + (0 if own is None else number)))
             blocks.append(train_tree(seeded, tree, match_options(parameters), progress, f"classifiers{which}"))
         kept = (x.copy(), y.copy()) if parameters.keep_rows else None
         names = self._words.label_names
@@ -155,9 +155,10 @@ class LinearTree(Model):
             p.seed,
         )
         trees, blocks = [], []
-        for tree, weights in zip(self.trees_, self.blocks_, strict=True):
+        for number, (tree, weights) in enumerate(zip(self.trees_, self.blocks_, strict=True)):
             half = stored_as(weights, "half", p.n_threads)
-            grown, taught = updated_tree(update, tree, half, match_options(p), LINKS.index(p.link), progress)
+            own = replace(update, max_leaf=leaf_size(p.max_leaf, number))
+            grown, taught = updated_tree(own, tree, half, match_options(p), LINKS.index(p.link), progress)
             trees.append(grown)
             blocks.append(taught)
         retired = np.setdiff1d(self.retired_, new_y.indices).astype(np.int32)
