@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 from labelwood.models.neural import glas_network, losses  # noqa: E402
 from labelwood.models.neural.glas import GLaSParams  # noqa: E402
 from labelwood.models.neural.glas_network import BatchLoss, GlasNetwork, RowMap  # noqa: E402
+from labelwood.models.neural.glas_training import first_scale  # noqa: E402
 from labelwood.models.neural.sampling import row_batch  # noqa: E402
 
 QUICK = {"dim": 16, "epochs": 3, "n_threads": 1, "lr": 0.02, "label_lr": 0.02}
@@ -97,8 +98,8 @@ def test_turning_rows_and_labels_together_changes_no_answer(fitted):
 @pytest.mark.parametrize("loss", ["margin", "snm", "softmax"])
 def test_no_true_label_is_ever_a_negative(monkeypatch, loss):
     x, y = problem()
-    settings = GLaSParams(dim=15, loss=loss, negatives=8, regularizer="none", scale=1.0)
-    network = GlasNetwork(40, 15, settings, sampled=True, scale=16.0)
+    settings = GLaSParams(dim=15, loss=loss, negatives=8, regularizer="none")
+    network = GlasNetwork(40, 15, settings, sampled=True, scale=1.0)
     with torch.no_grad():  # label l has score l + 1 up to a factor: its number can be read from the score
         network.labels.weight.copy_(torch.eye(15))
     direction = torch.arange(1.0, 16.0)
@@ -126,6 +127,17 @@ def test_no_true_label_is_ever_a_negative(monkeypatch, loss):
     true = y.toarray()[which[:, None], label] > 0
     np.testing.assert_array_equal(valid.numpy(), ~true)
     assert true.any()
+
+
+def test_the_first_scale_grows_with_labels_and_labels_of_a_row():
+    y = sparse.csr_matrix(np.tile(np.repeat(np.eye(100), 4, axis=1), (2, 1)))[:, :396]  # 396 labels in use, 4 a row
+    assert first_scale(y[:99]) == pytest.approx(0.85 * 2 * np.log(396))
+    assert first_scale(sparse.csr_matrix((3, 5))) == 4.0
+    assert first_scale(sparse.csr_matrix(np.eye(3))) == 4.0  # never below
+    x, y = problem()
+    assert not np.array_equal(
+        lw.GLaS(**QUICK).fit(x, y).label_vectors(), lw.GLaS(**QUICK, scale=30.0).fit(x, y).label_vectors()
+    )
 
 
 @pytest.mark.parametrize("kind", ["residual", "nonlinear"])
