@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bind.hpp"
+#include "bind_progress.hpp"
 #include "hsoftmax.hpp"
 #include "simd.hpp"
 
@@ -49,25 +50,6 @@ SparseRows checked_rows(const In<std::int64_t>& starts, const In<std::int32_t>& 
             static_cast<std::int32_t>(n_columns)};
 }
 
-struct PythonProgress {
-    nb::object function;
-    bool interrupted = false;
-};
-
-bool report(void* context, std::int64_t done, std::int64_t total) {
-    auto* state = static_cast<PythonProgress*>(context);
-    nb::gil_scoped_acquire gil;
-    try {
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        state->function(done, total);
-        return true;
-    } catch (nb::python_error& error) {
-        error.restore();
-        state->interrupted = true;
-        return false;
-    }
-}
-
 void fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In<float> bias, In<std::int64_t> label_starts,
          In<std::int32_t> labels, In<std::int32_t> child, In<std::int32_t> place_of_label, In<std::int32_t> place_of_inner,
          Out2<float> input, Out2<float> output, Out<std::int32_t> order, bool plt, float rate, std::int64_t epochs,
@@ -93,7 +75,7 @@ void fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In
     PythonProgress state{progress};
     try {
         nb::gil_scoped_release release;
-        hs_fit(training, order.data(), n_order, epochs, n_threads, report, &state);
+        hs_fit(training, order.data(), n_order, epochs, n_threads, report_progress, &state);
     } catch (const std::runtime_error&) {
         if (state.interrupted) throw nb::python_error();
         throw;

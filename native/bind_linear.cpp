@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bind.hpp"
+#include "bind_progress.hpp"
 #include "flat_search.hpp"
 #include "levels.hpp"
 #include "node_search.hpp"
@@ -98,25 +99,6 @@ void check_rows(const In<std::int64_t>& indptr, const In<std::int32_t>& indices,
         if (indptr(i) > indptr(i + 1)) throw nb::value_error("the row pointers must not fall");
     for (std::size_t i = 0; i < indices.size(); ++i)
         if (indices(i) < 0 || indices(i) >= n_features) throw nb::value_error("a feature is outside the model's range");
-}
-
-struct PythonProgress {
-    nb::object function;
-    bool interrupted = false;
-};
-
-bool report_progress(void* context, std::int64_t done, std::int64_t total) {
-    auto* state = static_cast<PythonProgress*>(context);
-    nb::gil_scoped_acquire gil;
-    try {
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        state->function(done, total);
-        return true;
-    } catch (nb::python_error& error) {
-        error.restore();
-        state->interrupted = true;
-        return false;
-    }
 }
 
 nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, std::int32_t n_features,

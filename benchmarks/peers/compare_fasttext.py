@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from environments import cache_folder, environment_python
+from fasttext_options import add_training_options, training_options
 from measure import accuracy, cpu_seconds
 from scipy import sparse
 
@@ -63,10 +64,8 @@ def fasttext_figures(train: Part, test: Part, folder: Path, given: argparse.Name
         str(HERE / "run_fasttext.py"),
         str(folder / "train.txt"),
         str(folder / "test.txt"),
+        *training_options(given),
     ]
-    for name in ("dim", "epochs", "rate", "ngrams", "buckets", "threads"):
-        command += [f"--{name}", str(getattr(given, name))]
-    command += ["--min-count", str(given.min_count)]
     figures: dict[str, float] = json.loads(
         subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     )
@@ -105,13 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="+", help="data sets below LABELWOOD_DATA with train_raw.jsonl.gz")
     parser.add_argument("--trees", nargs="*", default=["huffman", "ratio=1"])
-    parser.add_argument("--dim", type=int, default=128)
-    parser.add_argument("--epochs", type=int, default=25)
-    parser.add_argument("--rate", type=float, default=0.5)
-    parser.add_argument("--ngrams", type=int, default=2)
-    parser.add_argument("--buckets", type=int, default=200_000)
-    parser.add_argument("--min-count", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
+    add_training_options(parser)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--validate", type=int, default=0, metavar="N")
     parser.add_argument("--rows", type=int, default=0, help="train on so many rows only")

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import fasttext
+from fasttext_options import add_training_options
 from measure import cpu_seconds, peak_rss_mb
 
 PREFIX = "__label__"
@@ -33,13 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("train", type=Path)
     parser.add_argument("test", type=Path)
-    parser.add_argument("--dim", type=int, default=128)
-    parser.add_argument("--epochs", type=int, default=25)
-    parser.add_argument("--rate", type=float, default=0.5)
-    parser.add_argument("--ngrams", type=int, default=2)
-    parser.add_argument("--buckets", type=int, default=200_000)
-    parser.add_argument("--min-count", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
+    add_training_options(parser)
     given = parser.parse_args()
     wall, cpu = time.perf_counter(), cpu_seconds()
     model = fasttext.train_supervised(

@@ -38,19 +38,26 @@ def made(**settings):
     return network_module.NeuralXCNetwork(settings.pop("sizes", SMALL), "sigmoid", 0.0, **settings)
 
 
-def test_the_loss_is_its_weighted_means(rows):
+@pytest.mark.parametrize("shortcut", [False, True])
+def test_the_loss_is_its_weighted_means(rows, shortcut):
     """N1: every term is a mean over rows and columns of what the dense formula says."""
     x, y = rows
     chosen = np.arange(10)
-    network = made().eval()
+    network = made(shortcut=shortcut).eval()
+    by_shortcut = 0.0
+    if shortcut:
+        torch.nn.init.normal_(network.shortcut.weight)
     found = parts(network, x, y, chosen)
     batch = network_module.row_batch
     dense_x, dense_y = (torch.from_numpy(matrix[chosen].toarray()) for matrix in (x, y))
-    code = network.code_of_rows(batch(x, chosen))
+    first = network.first_layer(batch(x, chosen))
+    if shortcut:
+        by_shortcut = first @ network.shortcut.weight[:, :-1].T + network.shortcut.weight[:, -1]
+    code = network.code_of_first(first)
     rebuilt = torch.sigmoid(network.input_outputs(network.decode_input(code), None))
     true_code = network.code_of_labels(batch(y, chosen))
     own = torch.sigmoid(network.label_logits(true_code))
-    answer = torch.sigmoid(network.label_logits(network.label_code(code)))
+    answer = torch.sigmoid(network.label_logits(network.label_code(code)) + by_shortcut)
     expected = {
         "input": ((rebuilt - dense_x) ** 2).mean(),
         "output": ((own - dense_y) ** 2).mean(),
@@ -73,10 +80,13 @@ def test_without_their_weights_the_label_encoder_learns_nothing(rows):
     assert network.output_table.weight.grad.any()
 
 
-def test_answers_do_not_depend_on_the_batch(rows):
+@pytest.mark.parametrize("shortcut", [False, True])
+def test_answers_do_not_depend_on_the_batch(rows, shortcut):
     """N2, with batch norm: a row alone and the same row among others, in torch's eval mode and without torch."""
     x, y = rows
-    network = made(gain=3.0)
+    network = made(gain=3.0, shortcut=shortcut)
+    if shortcut:
+        torch.nn.init.normal_(network.shortcut.weight)
     network.train()
     for _ in range(3):
         parts(network, x, y, np.arange(30))
@@ -84,9 +94,8 @@ def test_answers_do_not_depend_on_the_batch(rows):
     network.eval()
     stack = network.stack()
     with torch.no_grad():
-        logits = network.label_logits(
-            network.label_code(network.code_of_rows(network_module.row_batch(x, np.arange(40))))
-        )
+        first = network.first_layer(network_module.row_batch(x, np.arange(40)))
+        logits = network.answer_logits(first, network.label_code(network.code_of_first(first)))
     np.testing.assert_allclose(stack.forward(x), logits.numpy(), atol=1e-5)
     for row in (0, 7, 39):
         np.testing.assert_array_equal(stack.forward(x[row])[0], stack.forward(x)[row])
@@ -113,6 +122,19 @@ def test_sampling_trains_sparse_tables(rows, monkeypatch):
     model = lw.NeuralXC(epochs=60, rate=0.01, sampled=3, dropout=0.0, n_threads=1).fit(x, y)
     hits = y[np.arange(40), model.predict(x, k=1).labels[:, 0]].sum()
     assert hits > 1.2 * y.sum(axis=0).max()
+
+
+def test_the_shortcut_starts_silent_and_is_trained(rows):
+    """Without it the answers are those of the three networks; the label autoencoder never sees it."""
+    network = made(shortcut=True)
+    assert not network.shortcut.weight.any()
+    found = parts(network, *rows, np.arange(10))
+    found["output"].backward(retain_graph=True)
+    assert network.shortcut.weight.grad is None
+    found["labels"].backward()
+    assert network.shortcut.weight.grad.any()
+    weights = [lw.NeuralXC(epochs=1, shortcut=on).fit(*rows).structure()["weights"] for on in (False, True)]
+    assert weights[1] - weights[0] == network_sizes(20, 9).input[1] * 9
 
 
 def test_published_sizes_where_the_data_is_published():
@@ -160,13 +182,14 @@ def test_answers_need_no_torch(rows, tmp_path):
 
 
 def test_damaged_layers_are_refused(rows):
-    stack = made().eval().stack()
+    stack = made(shortcut=True).eval().stack()
     arrays = stack.to_arrays()
     assert LayerStack.from_arrays(arrays, 20, 9, "m").n_outputs == 9
     for change, message in (
         ({"layers": np.array([9], np.int32)}, "unknown activation"),
         ({"layers": np.zeros(3)}, "short int32 array"),
         ({"weight1": arrays["weight1"][:-1]}, "layer 1 must be"),
+        ({"shortcut": arrays["shortcut"][:-1]}, "shortcut must be"),
     ):
         with pytest.raises(ModelFileError, match=message):
             LayerStack.from_arrays({**arrays, **change}, 20, 9, "m")

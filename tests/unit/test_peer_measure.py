@@ -1,5 +1,6 @@
 """The peer benchmark's own arithmetic: it must judge every tool as labelwood's metrics do."""
 
+import argparse
 import importlib
 import json
 import subprocess
@@ -21,7 +22,7 @@ def peers(monkeypatch):
     monkeypatch.syspath_prepend(str(PEERS))
     before = set(sys.modules)
     yield importlib.import_module
-    for name in ("measure", "compare", "environments"):
+    for name in ("measure", "compare", "environments", "fasttext_options"):
         if name not in before:
             sys.modules.pop(name, None)
 
@@ -139,3 +140,12 @@ def test_one_vs_all_is_measured_end_to_end(peers, tmp_path):
     assert figures["single_rows"] == 20
     assert 0 < figures["single_p50_ms"] <= figures["single_p99_ms"]
     assert figures["P@1"] > 60
+
+
+def test_both_sides_of_the_fasttext_comparison_get_the_same_settings(peers):
+    options = peers("fasttext_options")
+    parser = argparse.ArgumentParser()
+    options.add_training_options(parser)
+    given = parser.parse_args(["--dim", "10", "--rate", "0.1", "--min-count", "3"])
+    assert (given.dim, given.rate, given.min_count) == (10, 0.1, 3)
+    assert parser.parse_args(options.training_options(given)) == given

@@ -19,11 +19,19 @@ ACTIVATIONS = ("none", "relu", "tanh")
 class LayerStack:
     """Layers h -> activation(h W + b), the first on sparse rows; weights (inputs, outputs), float32.
 
+    shortcut (first width, outputs): the activated first layer times this is added to the sums of the last layer.
     Every row is computed the same to the last bit in any batch.
     """
 
-    def __init__(self, weights: Sequence[Floats], biases: Sequence[Floats], activations: Sequence[str]) -> None:
+    def __init__(
+        self,
+        weights: Sequence[Floats],
+        biases: Sequence[Floats],
+        activations: Sequence[str],
+        shortcut: Floats | None = None,
+    ) -> None:
         self.weights, self.biases, self.activations = list(weights), list(biases), list(activations)
+        self.shortcut = shortcut
 
     @property
     def n_outputs(self) -> int:
@@ -32,20 +40,15 @@ class LayerStack:
 
     def forward(self, x: sparse.csr_matrix, n_threads: int | None = None) -> Floats:
         """The outputs (n, n_outputs)."""
-        return self._sums(x, n_threads)[-1][1]
-
-    def _sums(self, x: sparse.csr_matrix, n_threads: int | None) -> list[tuple[Floats, Floats]]:
-        """(sum, activated sum) of every layer; only the last two are alive where the caller keeps no more."""
-        found: list[tuple[Floats, Floats]] = []
-        for weight, bias, activation in zip(self.weights, self.biases, self.activations, strict=True):
-            if not found:
-                total = sparse_product(x, weight, n_threads)
-            else:
-                total = dense_product(found[-1][1], weight, n_threads)
-                found.clear()
-            total += bias
-            found.append((total, _activated(total, activation)))
-        return found
+        first = _activated(sparse_product(x, self.weights[0], n_threads) + self.biases[0], self.activations[0])
+        values: Floats = first
+        for level in range(1, len(self.weights)):
+            sums = dense_product(values, self.weights[level], n_threads)
+            sums += self.biases[level]
+            if self.shortcut is not None and level + 1 == len(self.weights):
+                sums += dense_product(first, self.shortcut, n_threads)
+            values = _activated(sums, self.activations[level])
+        return values
 
     def reasons(self, row: sparse.csr_matrix, output: int) -> tuple[npt.NDArray[np.float64], float]:
         """(effective weight of every feature of the row, rest): values times weights and the rest sum to the output.
@@ -59,12 +62,18 @@ class LayerStack:
             if level:
                 values = values @ self.weights[level].astype(np.float64)
             values = values + bias
+            if self.shortcut is not None and level + 1 == len(self.weights):
+                first = _activated(sums[0], self.activations[0])
+                values = values + first @ self.shortcut.astype(np.float64)
             sums.append(values)
             values = _activated(values, activation)
         weight = np.zeros(self.n_outputs)
         weight[output] = 1.0
+        last_gain = _gain(sums[-1], self.activations[-1])[output]
         rest = 0.0
         for level in reversed(range(len(sums))):
+            if self.shortcut is not None and not level:
+                weight = weight + last_gain * self.shortcut[:, output]
             weight = weight * _gain(sums[level], self.activations[level])
             rest += float(weight @ self.biases[level])
             table = self.weights[level] if level else self.weights[0][row.indices]
@@ -78,6 +87,8 @@ class LayerStack:
         }
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             arrays[f"weight{number}"], arrays[f"bias{number}"] = weight, bias
+        if self.shortcut is not None:
+            arrays["shortcut"] = self.shortcut
         return arrays
 
     @classmethod
@@ -102,7 +113,15 @@ class LayerStack:
             width = int(weight.shape[1])
         if width != n_outputs:
             raise ModelFileError(f"{owner}: the last layer gives {width} numbers for {n_outputs} labels")
-        return cls(weights, biases, [ACTIVATIONS[kind] for kind in kinds])
+        shortcut = arrays.get("shortcut")
+        if shortcut is not None:
+            wanted = (weights[0].shape[1], n_outputs)
+            if shortcut.dtype != np.float32 or shortcut.shape != wanted or len(weights) < 2:
+                raise ModelFileError(
+                    f"{owner}: shortcut must be float32 {wanted} beside two layers or more, but is "
+                    f"{shortcut.dtype} {shortcut.shape}"
+                )
+        return cls(weights, biases, [ACTIVATIONS[kind] for kind in kinds], shortcut)
 
 
 def _activated(values: Any, activation: str) -> Any:

@@ -32,7 +32,7 @@ ROWS_AT_ONCE = 4_000_000  # numbers of one block of scores in prediction
 class NeuralXCParams(Params):
     """Parameters of neuralxc."""
 
-    epochs: int = param(15, "visits of every row", low=1, high=100_000)
+    epochs: int = param(10, "visits of every row", low=1, high=100_000)
     batch_size: int = param(64, "rows of one step", low=1)
     rate: float = param(3e-3, "learning rate of AdamW", low=0, low_open=True)
     weight_decay: float = param(1e-4, "pull of all weights to 0", low=0)
@@ -40,6 +40,7 @@ class NeuralXCParams(Params):
     input_weight: float = param(0.01, "what rebuilding the features counts in the loss", low=0)
     output_weight: float = param(0.01, "what rebuilding the labels counts in the loss", low=0)
     latent_weight: float = param(0.0, "what the distance of the predicted code to the labels' code counts", low=0)
+    shortcut: bool = param(True, "the first hidden layer also reaches the labels by a linear path of its own")
     sampled: int = param(2000, "columns drawn for a batch where there are too many to take all", low=1)
     normalize: bool = param(True, "scale rows to length 1 first")
     device: str = param("auto", "where to train", choices=DEVICES)
@@ -49,9 +50,10 @@ class NeuralXC(Model):
     """Two autoencoders and a regressor between their codes, trained jointly; scores are probabilities of each label.
 
     loss = BCE(psi_o(f(phi_i(x))), y) + input_weight |psi_i(phi_i(x)) - x|^2 + output_weight |psi_o(phi_o(y)) - y|^2
-    + latent_weight |f(phi_i(x)) - phi_o(y)|^2, every term a mean over rows and columns. Layer widths are the published
-    ones where the data set is. Above 20,000 labels (10,000 features) each batch is judged by the columns that occur in
-    it and a sample of the others. Prediction needs no torch.
+    + latent_weight |f(phi_i(x)) - phi_o(y)|^2, every term a mean over rows and columns. With shortcut the first hidden
+    layer of phi_i also adds to the answer's logits by a linear path, which is what makes them good. Layer widths are
+    the published ones where the data set is. Above 20,000 labels (10,000 features) each batch is judged by the columns
+    that occur in it and a sample of the others. Prediction needs no torch.
     """
 
     name = "neuralxc"
@@ -64,6 +66,7 @@ class NeuralXC(Model):
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
         sizes = network_sizes(x.shape[1], y.shape[1])
         weights = 2 * sum(a * b for widths in (sizes.input, sizes.output) for a, b in pairwise(widths))
+        weights += sizes.input[1] * y.shape[1] if parameters.shortcut else 0
         wide = parameters.batch_size * 4 * (min(x.shape[1], 50_000) + min(y.shape[1], 50_000))
         # weights, gradients, two moments of Adam, a copy; torch itself; dense targets and outputs of a batch
         return int(400_000_000 + 20 * weights + 16 * x.nnz + 8 * wide)
@@ -88,8 +91,9 @@ class NeuralXC(Model):
         """The widths on the way from features to labels."""
         self._check_fitted()
         widths = [self.n_features_, *(weight.shape[1] for weight in self._stack.weights)]
+        tables = [*self._stack.weights, *([] if self._stack.shortcut is None else [self._stack.shortcut])]
         return {f"width {number}": width for number, width in enumerate(widths)} | {
-            "weights": sum(weight.size for weight in self._stack.weights)
+            "weights": sum(table.size for table in tables)
         }
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
@@ -132,6 +136,7 @@ def trained_stack(x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, p
             bool(sample_y),
             label_shares(y),
             value_gain(x),
+            parameters.shortcut,
         )
     share = {
         "labels": 1.0,

@@ -113,6 +113,7 @@ class NeuralXCNetwork(nn.Module):
         sampled_labels: bool = False,
         label_shares: np.ndarray[tuple[int], np.dtype[np.float64]] | None = None,
         gain: float = 1.0,
+        shortcut: bool = False,
     ) -> None:
         super().__init__()
         self.gain = gain
@@ -129,6 +130,7 @@ class NeuralXCNetwork(nn.Module):
         self.encode_output = Stack(o[1:], 0.1, last=False)
         self.decode_output = Stack(o[:0:-1], 0.0, last=True)
         self.label_outputs = WideLayer(o[1], o[0])
+        self.shortcut = WideLayer(i[1], o[0]) if shortcut else None
         self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False, n_norms=2)
         self.dropout = nn.Dropout(dropout)
         self.last = LAST[last]
@@ -136,17 +138,23 @@ class NeuralXCNetwork(nn.Module):
         # and the batch norm allows a small start, so that what is learnt soon outweighs it.
         nn.init.normal_(self.input_table.weight, std=0.1 * 2**0.5 / gain)
         nn.init.xavier_uniform_(self.output_table.weight)
+        if self.shortcut is not None:
+            nn.init.zeros_(self.shortcut.weight)
         if label_shares is not None:
             # Every label starts at its share of the rows: no steps are lost on learning that labels are rare.
             odds = np.log(label_shares / (1 - label_shares))
             with torch.no_grad():
                 self.label_outputs.weight[:, -1] = torch.from_numpy(odds.astype(np.float32))
 
-    def code_of_rows(self, batch: RowBatch) -> Tensor:
-        """phi_i(x)."""
-        first = self.gain * self.input_table(batch) + self.input_bias
-        first = normed(self.input_norm, first)
-        code: Tensor = self.dropout(self.encode_input(self.dropout(torch.relu(first))))
+    def first_layer(self, batch: RowBatch) -> Tensor:
+        """The first hidden layer of phi_i."""
+        sums = self.gain * self.input_table(batch) + self.input_bias
+        first: Tensor = self.dropout(torch.relu(normed(self.input_norm, sums)))
+        return first
+
+    def code_of_first(self, first: Tensor) -> Tensor:
+        """phi_i(x) from its first hidden layer."""
+        code: Tensor = self.dropout(self.encode_input(first))
         return code
 
     def code_of_labels(self, batch: RowBatch) -> Tensor:
@@ -163,16 +171,24 @@ class NeuralXCNetwork(nn.Module):
         logits: Tensor = self.label_outputs(self.decode_output(code), columns)
         return logits
 
+    def answer_logits(self, first: Tensor, code: Tensor, columns: Tensor | None = None) -> Tensor:
+        """psi_o of a predicted label code before its sigmoid, and what the shortcut adds."""
+        logits = self.label_logits(code, columns)
+        if self.shortcut is not None:
+            logits = logits + self.shortcut(first, columns)
+        return logits
+
     def losses(
         self, x: sparse.csr_matrix, y: sparse.csr_matrix, rows: Rows, x_targets: Targets, y_targets: Targets
     ) -> dict[str, Tensor]:
         """The parts of the loss, each a mean over the rows and all columns: input, output, labels and latent."""
-        code = self.code_of_rows(row_batch(x, rows))
+        first = self.first_layer(row_batch(x, rows))
+        code = self.code_of_first(first)
         rebuilt = self.last(self.input_outputs(self.decode_input(code), x_targets.columns))
         true_code = self.code_of_labels(row_batch(y, rows))
         own = torch.sigmoid(self.label_logits(true_code, y_targets.columns))
         found_code = self.label_code(code)
-        logits = self.label_logits(found_code, y_targets.columns)
+        logits = self.answer_logits(first, found_code, y_targets.columns)
         each = functional.binary_cross_entropy_with_logits(logits, y_targets.values, reduction="none")
         return {
             "input": _mean((rebuilt - x_targets.values) ** 2, x_targets.weights),
@@ -188,6 +204,7 @@ class NeuralXCNetwork(nn.Module):
             found += [self.input_table.weight, self.input_outputs.weight]
         if self.sampled_labels:
             found += [self.output_table.weight, self.label_outputs.weight]
+            found += [] if self.shortcut is None else [self.shortcut.weight]
         return found
 
     def dense_parameters(self) -> list[nn.Parameter]:
@@ -207,10 +224,14 @@ class NeuralXCNetwork(nn.Module):
                 biases.append(bias)
                 kinds.append("relu" if number + 1 < len(stack.layers) else last)
         wide = self.label_outputs.weight
+        last_bias = wide[:, -1]
+        if self.shortcut is not None:
+            last_bias = last_bias + self.shortcut.weight[:, -1]
         return LayerStack(
             [_array(weight) for weight in (*weights, wide[:, :-1].T)],
-            [_array(bias) for bias in (*biases, wide[:, -1])],
+            [_array(bias) for bias in (*biases, last_bias)],
             [*kinds, "none"],
+            None if self.shortcut is None else _array(self.shortcut.weight[:, :-1].T),
         )
 
 
