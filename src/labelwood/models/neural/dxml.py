@@ -166,7 +166,7 @@ class DXML(Model):
 
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
         n_labels, dim = y.shape[1], label_dim(parameters.dim, y.shape[1])
-        widths = parameters.hidden * (x.shape[1] + dim) * 4
+        widths = parameters.hidden * (x.shape[1] + parameters.hidden + dim) * 4
         # Weights, their gradients and two moments; averaged weights; then the finished networks.
         network = widths * (4 + (parameters.swa_start < 1)) + parameters.n_models * widths
         points = x.shape[0] * dim * parameters.n_models * 4 * 5
