@@ -27,6 +27,7 @@ KS = (1, 3, 5)
 VARIANTS = {
     "defaults": {},
     "linear": {"nonlinear": False},
+    "the paper's network": {"residual": False, "optimizer": "adam"},
     "one network": {"n_models": 1},
     "one network, linear": {"n_models": 1, "nonlinear": False},
     "one network, votes only": {"n_models": 1, "blend": 0.0},

@@ -1,10 +1,12 @@
 """GLaS against its own parts: regularizers, the ReLU, input dropout; test P@1 and the gap to the training rows.
 
     python benchmarks/quality/glas_ablation.py FOLDER [--seeds 3] [--rows N] [--out table.json] [--picture FILE.png]
+    python benchmarks/quality/glas_ablation.py FOLDER --beside-tree
 
-FOLDER holds train.txt.gz and test.txt.gz. The weight of each regularizer is chosen on a tenth of the training rows
-(at most 3000), seed 0; then every variant is trained on all training rows with each seed and the test rows are asked.
-The picture: P@1 of training and test rows after each epoch, with and without regularizers, seed 0.
+FOLDER holds train.txt.gz and test.txt.gz. The weight of each regularizer is chosen on a fifth of the training rows
+(at most 3000) after training on the rest (at most --choose-rows), seed 0; then every variant is trained on all
+training rows with each seed and the test rows are asked. The picture: P@1 of training and test rows after each epoch,
+with and without regularizers, seed 0. --beside-tree: GLaS and the linear tree with their defaults, by label frequency.
 """
 
 from __future__ import annotations
@@ -67,19 +69,37 @@ def variants(weights):
         "gravity": {"regularizer": "gravity", "weight": weights["gravity"]},
         "no regularizer": {"regularizer": "none"},
         "GLaS, linear map": {**glas, "map": "linear"},
-        "GLaS, no input dropout": {**glas, "keep": 1.0},
+        "GLaS, keep 0.8": {**glas, "keep": 0.8},
     }
 
 
-def chosen_weights(train, grid):
-    rows, held = validation_split(train[0].shape[0], 0.1, 9, 3000)
+def chosen_weights(train, grid, most, more):
+    rows, held = validation_split(train[0].shape[0], 0.2, 9, 3000)
+    rows = np.sort(rows[keyed_order(len(rows), 1)[:most]])
     part, rest = (train[0][rows], train[1][rows]), (train[0][held], train[1][held])
     found = {}
     for regularizer in ("glas", "spreadout", "gravity"):
-        tried = {w: curve({"regularizer": regularizer, "weight": w}, part, rest, 0, False)[-1][1] for w in grid}
+        tried = {}
+        for weight in grid:
+            settings = {**more, "regularizer": regularizer, "weight": weight}
+            tried[weight] = curve(settings, part, rest, 0, False)[-1][1]
         found[regularizer] = max(tried, key=tried.get)
         print(f"{regularizer}: validation P@1 by weight {tried}", flush=True)
     return found
+
+
+def beside_tree(train, test):
+    """Prints what GLaS and the linear tree reach on frequent and rare labels."""
+    for model in (lw.GLaS(n_threads=1), lw.LinearTree(n_threads=1)):
+        started = time.process_time()
+        model.fit(*train)
+        used = time.process_time() - started
+        found = lw.evaluate(model.predict(test[0], 5), test[1], train_y=train[1], per_band=True)
+        wanted = [f"{letters}@{k}" for letters in ("P", "PSP") for k in (1, 3, 5)]
+        wanted += [f"{letter}@5[{band}]" for letter in "PR" for band in ("head", "torso", "tail")]
+        wanted += [f"P@1[{band}]" for band in ("head", "torso", "tail")]
+        shown = {name: round(found[name], 2) for name in wanted}
+        print(f"{model.name}: {used:.0f} CPU s to fit; {shown}", flush=True)
 
 
 def draw(curves, path, title):
@@ -106,7 +126,14 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, help="train on so many random training rows only")
     parser.add_argument("--weights", help="as 'glas=100,spreadout=10,gravity=10': do not choose")
+    parser.add_argument("--choose-rows", type=int, default=12_000, help="rows to train on when weights are chosen")
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--dim", type=int)
+    parser.add_argument("--variants", help="some variants, separated by ';'")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument(
+        "--beside-tree", action="store_true", help="GLaS and the linear tree by label frequency instead"
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
@@ -115,17 +142,24 @@ def main():
     if options.rows:
         rows = np.sort(keyed_order(train[0].shape[0], 1)[: options.rows])
         train = (train[0][rows], train[1][rows])
-    more = {"epochs": options.epochs} if options.epochs else {}
+    if options.beside_tree:
+        beside_tree(train, test)
+        return
+    given = {"epochs": options.epochs, "dim": options.dim}
+    more = {name: value for name, value in given.items() if value}
     if options.weights:
         weights = {name: float(value) for name, value in (pair.split("=") for pair in options.weights.split(","))}
     else:
-        weights = chosen_weights(train, WEIGHTS)
+        weights = chosen_weights(train, WEIGHTS, options.choose_rows, more)
     table, curves = {"weights": weights}, {}
+    wanted = options.variants.split(";") if options.variants else None
     for name, settings in variants(weights).items():
+        if wanted is not None and name not in wanted:
+            continue
         started = time.process_time()
         runs = [
             curve({**settings, **more}, train, test, seed, options.picture is not None and seed == 0)
-            for seed in range(options.seeds)
+            for seed in range(options.first_seed, options.first_seed + options.seeds)
         ]
         curves[name] = runs[0]
         last = np.array([run[-1] for run in runs])
@@ -144,7 +178,7 @@ def main():
         if options.out:
             options.out.write_text(json.dumps(table, indent=1))
     if options.picture:
-        shown = {name: curves[name] for name in ("GLaS", "spread-out", "gravity", "no regularizer")}
+        shown = {name: points for name, points in curves.items() if "," not in name}
         draw(shown, options.picture, options.folder.name)
 
 

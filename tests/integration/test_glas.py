@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 from labelwood.models.neural import glas_network, losses  # noqa: E402
 from labelwood.models.neural.glas import GLaSParams  # noqa: E402
 from labelwood.models.neural.glas_network import BatchLoss, GlasNetwork, RowMap  # noqa: E402
+from labelwood.models.neural.glas_training import first_scale  # noqa: E402
 from labelwood.models.neural.sampling import row_batch  # noqa: E402
 
 QUICK = {"dim": 16, "epochs": 3, "n_threads": 1, "lr": 0.02, "label_lr": 0.02}
@@ -58,6 +59,7 @@ def arrays_equal(one, other):
         {"regularizer": "gravity"},
         {"regularizer": "none", "map": "linear", "weight_norm": False, "keep": 1.0},
         {"adjacency": "pmi"},
+        {"map": "nonlinear", "optimizer": "adam"},
     ],
     ids=str,
 )
@@ -96,8 +98,8 @@ def test_turning_rows_and_labels_together_changes_no_answer(fitted):
 @pytest.mark.parametrize("loss", ["margin", "snm", "softmax"])
 def test_no_true_label_is_ever_a_negative(monkeypatch, loss):
     x, y = problem()
-    settings = GLaSParams(dim=15, loss=loss, negatives=8, regularizer="none", scale=1.0)
-    network = GlasNetwork(40, 15, settings, sampled=True)
+    settings = GLaSParams(dim=15, loss=loss, negatives=8, regularizer="none")
+    network = GlasNetwork(40, 15, settings, sampled=True, scale=1.0)
     with torch.no_grad():  # label l has score l + 1 up to a factor: its number can be read from the score
         network.labels.weight.copy_(torch.eye(15))
     direction = torch.arange(1.0, 16.0)
@@ -127,9 +129,21 @@ def test_no_true_label_is_ever_a_negative(monkeypatch, loss):
     assert true.any()
 
 
-def test_all_outputs_of_a_layer_have_one_length():
+def test_the_first_scale_grows_with_labels_and_labels_of_a_row():
+    y = sparse.csr_matrix(np.tile(np.repeat(np.eye(100), 4, axis=1), (2, 1)))[:, :396]  # 396 labels in use, 4 a row
+    assert first_scale(y[:99]) == pytest.approx(0.85 * 2 * np.log(396))
+    assert first_scale(sparse.csr_matrix((3, 5))) == 4.0
+    assert first_scale(sparse.csr_matrix(np.eye(3))) == 4.0  # never below
+    x, y = problem()
+    assert not np.array_equal(
+        lw.GLaS(**QUICK).fit(x, y).label_vectors(), lw.GLaS(**QUICK, scale=30.0).fit(x, y).label_vectors()
+    )
+
+
+@pytest.mark.parametrize("kind", ["residual", "nonlinear"])
+def test_all_outputs_of_a_layer_have_one_length(kind):
     torch.manual_seed(2)
-    layer = RowMap(40, 12, nonlinear=True, weight_norm=True)
+    layer = RowMap(40, 12, kind, weight_norm=True)
     with torch.no_grad():
         layer.first.weight.mul_(torch.rand(12))
         layer.second.weight.mul_(torch.rand(12, 1))
@@ -144,6 +158,17 @@ def test_all_outputs_of_a_layer_have_one_length():
     with torch.no_grad():
         wanted = layer(row_batch(x, np.arange(50))).numpy()
     np.testing.assert_allclose(unit_rows(bag_forward(arrays, x[:50])), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["residual", "nonlinear", "linear"])
+def test_reasons_add_up_for_every_map(kind):
+    x, y = problem()
+    model = lw.GLaS(**QUICK, map=kind).fit(x, y)
+    top = model.predict(x[:20], k=3)
+    for row in range(20):
+        for label, score in zip(top.labels[row], top.scores[row], strict=True):
+            why = model.explain(x[row], int(label))
+            assert sum(part.contribution for part in why.contributions) == pytest.approx(float(score), abs=1e-5)
 
 
 def test_damaged_models_are_refused(fitted):

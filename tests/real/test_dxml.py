@@ -8,13 +8,15 @@ import pytest
 import labelwood as lw
 
 pytest.importorskip("torch")
-DATA = os.environ.get("LABELWOOD_DATA")
+FOLDER = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not DATA, reason="LABELWOOD_DATA is not set")
-@pytest.mark.parametrize(("name", "least"), [("Bibtex", 63.0), ("Delicious", 69.0)])
+@pytest.mark.parametrize(("name", "least"), [("Bibtex", 64.5), ("Delicious", 69.0)])
 def test_precision_on_the_given_split(name, least):
-    train, test = (lw.read(Path(DATA) / name / f"{part}.txt.gz") for part in ("train", "test"))
+    folder = FOLDER / name
+    if not folder.is_dir():
+        pytest.skip(f"no real data in {folder}; set LABELWOOD_DATA")
+    train, test = (lw.read(folder / f"{part}.txt.gz") for part in ("train", "test"))
     model = lw.DXML().fit(train)
     assert lw.evaluate(model.predict(test, 5), test.y)["P@1"] >= least

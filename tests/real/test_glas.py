@@ -21,10 +21,10 @@ def figures(name):
 
 @pytest.mark.slow
 def test_eurlex57k():
-    """Within 3 points of the linear tree, whose P@1 is 90.9."""
-    assert figures("EURLEX57K")["P@1"] >= 87.9
+    """Within 1.6 points of the linear tree, whose P@1 is 91.1."""
+    assert figures("EURLEX57K")["P@1"] >= 89.5
 
 
 @pytest.mark.slow
 def test_cooking():
-    assert figures("CookingStackExchange")["P@1"] >= 60.0
+    assert figures("CookingStackExchange")["P@1"] >= 70.0

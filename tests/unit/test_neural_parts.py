@@ -158,6 +158,47 @@ def test_adagrad_takes_sparse_gradients():
     np.testing.assert_allclose(tables[0].detach().numpy(), tables[1].detach().numpy())
 
 
+@pytest.mark.parametrize("weight_decay", [0.0, 0.5])
+def test_even_sgd_steps_in_proportion_to_the_gradients(weight_decay):
+    """Against its formula in float64, with sparse and with dense gradients."""
+    random = np.random.default_rng(3)
+    start = random.normal(size=(6, 5))
+    table, whole = (torch.nn.Parameter(torch.tensor(start, dtype=torch.float32)) for _ in range(2))
+    optimizers = [made_optimizer(ParameterGroup([one], 0.05, "even_sgd", weight_decay)) for one in (table, whole)]
+    sparse_twin, dense_twin = start.copy(), start.copy()
+    squares = [0.0, 0.0]
+    for step in range(1, 5):
+        rows = [step % 3, 4]
+        values = random.normal(size=(2, 5)) * [[1], [30]]
+        table.grad = torch.sparse_coo_tensor(
+            torch.tensor([rows]), torch.tensor(values, dtype=torch.float32), (6, 5), check_invariants=True
+        )
+        full = random.normal(size=(6, 5))
+        whole.grad = torch.tensor(full, dtype=torch.float32)
+        for optimizer in optimizers:
+            optimizer.step()
+        for number, (twin, named, gradient) in enumerate(
+            [(sparse_twin, rows, values), (dense_twin, list(range(6)), full)]
+        ):
+            squares[number] = 0.99 * squares[number] + 0.01 * np.square(gradient).mean()
+            twin[named] *= 1 - 0.05 * weight_decay
+            twin[named] -= 0.05 * gradient / np.sqrt(squares[number] / (1 - 0.99**step))
+    np.testing.assert_allclose(table.detach().numpy(), sparse_twin, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(whole.detach().numpy(), dense_twin, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(table.detach().numpy()[5], start[5].astype(np.float32))
+
+
+def test_even_sgd_stands_still_without_gradients():
+    table = torch.nn.Parameter(torch.ones(4, 3))
+    optimizer = made_optimizer(ParameterGroup([table], 0.1, "even_sgd"))
+    table.grad = torch.zeros(4, 3)
+    optimizer.step()
+    empty = torch.zeros(1, 0, dtype=torch.int64)
+    table.grad = torch.sparse_coo_tensor(empty, torch.zeros(0, 3), (4, 3), check_invariants=True)
+    optimizer.step()
+    np.testing.assert_array_equal(table.detach().numpy(), np.ones((4, 3), np.float32))
+
+
 def test_unknown_optimizers_are_refused():
     with pytest.raises(ParamError, match="unknown optimizer 'adm'; did you mean 'adam'"):
         made_optimizer(ParameterGroup([torch.nn.Parameter(torch.ones(1))], 0.1, "adm"))
@@ -184,6 +225,24 @@ def test_encoders_answer_alike_with_and_without_torch(x, hidden, residual, activ
     np.testing.assert_allclose(forward.dense_forward(dense.arrays(), rows), wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("activation", forward.ACTIVATIONS)
+def test_corrected_encoders_add_the_linear_part(x, activation):
+    torch.manual_seed(4)
+    bag = BagEncoder(30, 16, dropout=0.5, activation=activation, corrected=True).eval()
+    torch.nn.init.normal_(bag.block.bias)
+    torch.nn.init.normal_(bag.block.outer.weight)
+    arrays = bag.arrays()
+    found = forward.bag_forward(arrays, x)
+    with torch.no_grad():
+        np.testing.assert_allclose(found, bag(sampling.row_batch(x, np.arange(14))).numpy(), rtol=1e-5, atol=1e-6)
+    linear = x.toarray() @ arrays["table"] + arrays["bias"]
+    function = {"relu": lambda e: np.maximum(e, 0), "tanh": np.tanh, "none": lambda e: e}[activation]
+    wanted = linear + function(linear) @ arrays["outer"] + arrays["outer_bias"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ParamError, match="unknown activation"):
+        BagEncoder(30, 16, activation="rely", corrected=True)
+
+
 def test_damaged_encoders_are_refused():
     arrays = BagEncoder(30, 16, 5).arrays()
     for name, bad in (
@@ -192,6 +251,7 @@ def test_damaged_encoders_are_refused():
         ("bias", arrays["bias"][:3]),
         ("outer", arrays["outer"].T),
         ("kind", np.array([9, 0], np.int32)),
+        ("kind", np.array([0, 3], np.int32)),
     ):
         with pytest.raises(ModelFileError, match="test: "):
             forward.check_encoder({**arrays, name: bad}, 30, "test")

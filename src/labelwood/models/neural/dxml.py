@@ -51,6 +51,7 @@ class DXMLParams(Params):
     walk_length: int = param(40, "labels in a walk (deepwalk)", low=2, high=10_000)
     hidden: int = param(512, "width of the hidden layer", low=1, high=1 << 16)
     nonlinear: bool = param(True, "ReLU after the hidden layer; False: a linear map")
+    residual: bool = param(True, "the hidden layer also counts as it is, and what went through the ReLU corrects it")
     input_dropout: float = param(0.4, "share of the features that a training step leaves out", low=0, high=0.95)
     dropout: float = param(0.5, "share of the hidden units that a training step leaves out", low=0, high=0.95)
     out_norm: bool = param(True, "the network's vectors and its targets have length 1 while it learns")
@@ -59,7 +60,11 @@ class DXMLParams(Params):
     )
     epochs: int = param(20, "passes over the training rows", low=0, high=100_000)
     batch_size: int = param(128, "rows in a training step", low=1)
-    optimizer: str = param("adam", "sgd: momentum 0.9 and a constant rate, as in the paper", choices=("adam", "sgd"))
+    optimizer: str = param(
+        "even",
+        "adam; even: adam, but feature weights by steps in proportion to their gradients; sgd: as in the paper",
+        choices=("even", "adam", "sgd"),
+    )
     learning_rate: float = param(0.002, "size of a training step", low=0, low_open=True)
     weight_decay: float = param(0.0, "pull of the weights to zero", low=0)
     swa_start: float = param(1.0, "share of the epochs after which weights are averaged; 1: never", low=0, high=1)
@@ -161,7 +166,7 @@ class DXML(Model):
 
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
         n_labels, dim = y.shape[1], label_dim(parameters.dim, y.shape[1])
-        widths = parameters.hidden * (x.shape[1] + dim) * 4
+        widths = parameters.hidden * (x.shape[1] + parameters.hidden + dim) * 4
         # Weights, their gradients and two moments; averaged weights; then the finished networks.
         network = widths * (4 + (parameters.swa_start < 1)) + parameters.n_models * widths
         points = x.shape[0] * dim * parameters.n_models * 4 * 5

@@ -18,11 +18,15 @@ from labelwood.models.neural.sampling import RowBatch, row_batch
 from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
 from labelwood.progress import Progress
 
+_SPREAD = 0.1  # of the first weights: features too rare to learn from stay nearly silent
 Float32 = npt.NDArray[np.float32]
 
 
 class Regressor(nn.Module):
-    """x -> activation(x W1 + b1) -> dropout -> W2 + b2 [-> length 1]: DXML, figure 1."""
+    """x -> activation(x W1 + b1) -> dropout -> W2 + b2 [-> length 1]: DXML, figure 1.
+
+    With `residual` the hidden layer is e + V relu(e) + c for e = x W1 + b1: the linear map and a correction of it.
+    """
 
     def __init__(self, n_features: int, dim: int, parameters: Any) -> None:
         super().__init__()
@@ -32,7 +36,9 @@ class Regressor(nn.Module):
             residual=False,
             dropout=parameters.dropout,
             activation="relu" if parameters.nonlinear else "none",
-            sparse=parameters.optimizer == "adam",
+            sparse=parameters.optimizer != "sgd",
+            corrected=parameters.nonlinear and parameters.residual,
+            spread=_SPREAD if parameters.optimizer == "even" else 1.0,
         )
         self.out = nn.Linear(parameters.hidden, dim)
         self.out_norm = parameters.out_norm
@@ -72,16 +78,17 @@ def trained_network(
     if parameters.optimizer == "sgd":
         groups = [ParameterGroup(list(network.parameters()), lr, "sgd", parameters.weight_decay, momentum=0.9)]
     else:
+        table = {"even": "even_sgd", "adam": "sparse_adam"}[parameters.optimizer]
         dense = [*network.encoder.dense_parameters(), *network.out.parameters()]
         groups = [
-            ParameterGroup(network.encoder.table_parameters(), lr, "sparse_adam", parameters.weight_decay),
+            ParameterGroup(network.encoder.table_parameters(), lr, table, parameters.weight_decay),
             ParameterGroup(dense, lr, "adamw", parameters.weight_decay),
         ]
     plan = TrainingPlan(
         epochs=parameters.epochs if x.shape[0] else 0,
         batch_size=parameters.batch_size,
         seed=seed,
-        schedule="linear" if parameters.optimizer == "adam" else "constant",
+        schedule="constant" if parameters.optimizer == "sgd" else "linear",
         swa_start=parameters.swa_start,
         device=parameters.device,
         n_threads=parameters.n_threads,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.neural.forward import ACTIVATIONS, sparse_product
+from labelwood.models.neural.forward import ACTIVATIONS, LINEAR_SUM, sparse_product
 from labelwood.neighbors.index import NeighborIndex
 from labelwood.topk import TopK
 
@@ -65,9 +65,10 @@ def vector_reasons(
     if "outer" in arrays:
         outer = arrays["outer"].astype(np.float64)
         on = (before > 0).astype(np.float64) if ACTIVATIONS[int(arrays["kind"][0])] == "relu" else np.ones_like(before)
-        after = (before * on) @ outer + arrays["outer_bias"]
+        skip = int(arrays["kind"][1]) == LINEAR_SUM  # the map's linear part is added to what the ReLUs let through
+        after = (before * on) @ outer + arrays["outer_bias"] + (before if skip else 0.0)
         shift = float(arrays["outer_bias"] @ back)
-        back = (outer @ back) * on
+        back = (outer @ back) * on + (back if skip else 0.0)
     length = float(np.sqrt(np.square(after).sum())) or 1.0
     shift = (shift + float(arrays["bias"] @ back)) / length
     pushes = arrays["table"][unit.indices].astype(np.float64) @ back / length * unit.data

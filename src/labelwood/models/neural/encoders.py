@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from labelwood.errors import ParamError, unknown_name
-from labelwood.models.neural.forward import ACTIVATIONS
+from labelwood.models.neural.forward import ACTIVATED_SUM, ACTIVATIONS, LINEAR_SUM, NO_SUM
 from labelwood.models.neural.sampling import RowBatch
 from labelwood.models.neural.sparse_layer import SparseLinear
 
@@ -33,8 +33,7 @@ class _Block(nn.Module):
 
     def __init__(self, dim: int, hidden: int, residual: bool, dropout: float, activation: str) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ParamError(unknown_name("activation", activation, ACTIVATIONS))
+        _check_activation(activation)
         self.bias = nn.Parameter(torch.zeros(dim))
         self.residual = residual
         self.activation = activation
@@ -43,9 +42,7 @@ class _Block(nn.Module):
         self.outer = nn.Linear(hidden, dim) if hidden else None
         last = self.outer or self.inner
         if residual and last is not None:
-            # The block starts close to the identity: deeper layers learn corrections (as Astec and NGAME do).
-            nn.init.normal_(last.weight, std=0.1 * dim**-0.5)
-            nn.init.zeros_(last.bias)
+            _near_zero(last)
 
     def forward(self, vectors: Tensor) -> Tensor:
         function = _TORCH[self.activation]
@@ -59,21 +56,63 @@ class _Block(nn.Module):
 
     def arrays(self) -> Arrays:
         """What forward.py needs, matrices as (inputs, outputs)."""
-        found: dict[str, Tensor] = {"bias": self.bias}
-        for name, layer in (("inner", self.inner), ("outer", self.outer)):
-            if layer is not None:
-                found[name] = layer.weight.T
-                found[f"{name}_bias"] = layer.bias
-        arrays = {name: tensor.detach().cpu().numpy().astype(np.float32, order="C") for name, tensor in found.items()}
-        arrays["kind"] = np.array([ACTIVATIONS.index(self.activation), int(self.residual)], np.int32)
-        return arrays
+        layers = {"inner": self.inner, "outer": self.outer}
+        return _block_arrays(self.bias, layers, self.activation, ACTIVATED_SUM if self.residual else NO_SUM)
+
+
+class _CorrectedBlock(nn.Module):
+    """What follows the first layer: e + W activation(e) + c, dropout on both terms: a linear map and its correction.
+
+    The sum's first term never goes through the activation, so the block can do all that a linear layer can.
+    """
+
+    def __init__(self, dim: int, dropout: float, activation: str) -> None:
+        super().__init__()
+        _check_activation(activation)
+        self.bias = nn.Parameter(torch.zeros(dim))
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+        self.outer = nn.Linear(dim, dim)
+        _near_zero(self.outer)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        vectors = vectors + self.bias
+        corrected: Tensor = self.dropout(vectors) + self.outer(self.dropout(_TORCH[self.activation](vectors)))
+        return corrected
+
+    def arrays(self) -> Arrays:
+        """What forward.py needs, matrices as (inputs, outputs)."""
+        return _block_arrays(self.bias, {"outer": self.outer}, self.activation, LINEAR_SUM)
+
+
+def _check_activation(activation: str) -> None:
+    if activation not in ACTIVATIONS:
+        raise ParamError(unknown_name("activation", activation, ACTIVATIONS))
+
+
+def _near_zero(layer: nn.Linear) -> None:
+    # The block starts close to the identity: deeper layers learn corrections (as Astec and NGAME do).
+    nn.init.normal_(layer.weight, std=0.1 * layer.out_features**-0.5)
+    nn.init.zeros_(layer.bias)
+
+
+def _block_arrays(bias: Tensor, layers: Mapping[str, nn.Linear | None], activation: str, added: int) -> Arrays:
+    found: dict[str, Tensor] = {"bias": bias}
+    for name, layer in layers.items():
+        if layer is not None:
+            found[name] = layer.weight.T
+            found[f"{name}_bias"] = layer.bias
+    arrays = {name: tensor.detach().cpu().numpy().astype(np.float32, order="C") for name, tensor in found.items()}
+    arrays["kind"] = np.array([ACTIVATIONS.index(activation), added], np.int32)
+    return arrays
 
 
 class BagEncoder(nn.Module):
     """Vectors (n, dim) of sparse rows: a weighted sum of feature vectors, then a (residual) block.
 
     e = activation(x E + b), dropout; hidden=0: e + activation(W e + c); hidden=h: e + W2 activation(W1 e + c1) + c2;
-    residual=False leaves the "e +" out (with hidden=0: gives e itself). `sparse`: see SparseLinear; such a table
+    residual=False leaves the "e +" out (with hidden=0: gives e itself). corrected: instead of all that,
+    x E + b + W activation(x E + b) + c, dropout on both terms. `sparse`, `spread`: see SparseLinear; a sparse table
     wants the optimizer "sparse_adam" (see training.ParameterGroup); `dense_parameters` are all the others.
     """
 
@@ -86,10 +125,14 @@ class BagEncoder(nn.Module):
         dropout: float = 0.5,
         activation: str = "relu",
         sparse: bool = True,
+        corrected: bool = False,
+        spread: float = 1.0,
     ) -> None:
         super().__init__()
-        self.table = SparseLinear(n_features, dim, sparse=sparse)
-        self.block = _Block(dim, hidden, residual, dropout, activation)
+        self.table = SparseLinear(n_features, dim, sparse=sparse, spread=spread)
+        self.block: _Block | _CorrectedBlock = _Block(dim, hidden, residual, dropout, activation)
+        if corrected:
+            self.block = _CorrectedBlock(dim, dropout, activation)
 
     def forward(self, batch: RowBatch) -> Tensor:
         """The vectors of the rows of a batch."""

@@ -15,6 +15,9 @@ from labelwood.matrices import column_ids, row_pointers
 
 Floats = npt.NDArray[np.float32]
 ACTIVATIONS = ("relu", "tanh", "none")
+# The second number of an encoder's "kind": what is added to the output of its last layer. Nothing; the activated
+# first layer; or the first layer before its activation.
+NO_SUM, ACTIVATED_SUM, LINEAR_SUM = range(3)
 
 
 def bag_forward(arrays: Mapping[str, Any], x: sparse.csr_matrix, n_threads: int | None = None) -> Floats:
@@ -59,7 +62,12 @@ def check_encoder(arrays: Mapping[str, Any], n_inputs: int, owner: str) -> int:
         )
     dim = int(table.shape[1])
     kind = arrays["kind"]
-    if kind.dtype != np.int32 or kind.shape != (2,) or not 0 <= kind[0] < len(ACTIVATIONS) or kind[1] not in (0, 1):
+    if (
+        kind.dtype != np.int32
+        or kind.shape != (2,)
+        or not 0 <= kind[0] < len(ACTIVATIONS)
+        or not 0 <= kind[1] <= LINEAR_SUM
+    ):
         raise ModelFileError(f"{owner}: unknown kind of encoder")
     expected: dict[str, tuple[int, ...]] = {"bias": (dim,)}
     width = dim
@@ -80,9 +88,9 @@ def check_encoder(arrays: Mapping[str, Any], n_inputs: int, owner: str) -> int:
 
 def _block_forward(arrays: Mapping[str, Any], vectors: Floats, n_threads: int | None) -> Floats:
     """The block after the first layer, in place where it can be."""
-    activation, residual = ACTIVATIONS[int(arrays["kind"][0])], bool(arrays["kind"][1])
+    activation, added = ACTIVATIONS[int(arrays["kind"][0])], int(arrays["kind"][1])
     vectors += arrays["bias"]
-    first = _activated(vectors, activation)
+    first = _activated(vectors.copy() if added == LINEAR_SUM else vectors, activation)
     inside = first
     if "inner" in arrays:
         inside = dense_product(first, arrays["inner"], n_threads)
@@ -91,8 +99,8 @@ def _block_forward(arrays: Mapping[str, Any], vectors: Floats, n_threads: int | 
     if "outer" in arrays:
         inside = dense_product(inside, arrays["outer"], n_threads)
         inside += arrays["outer_bias"]
-    if residual and inside is not first:
-        inside += first
+    if added and inside is not first:
+        inside += vectors if added == LINEAR_SUM else first
     return inside
 
 

@@ -36,7 +36,9 @@ class GLaSParams(Params):
 
     dim: int = param(256, "numbers in a vector", low=1, high=65536)
     map: str = param(
-        "nonlinear", "rows to vectors: sparse layer, ReLU, linear layer; or one layer", choices=("nonlinear", "linear")
+        "residual",
+        "rows to vectors: one sparse layer (linear); then ReLU and a layer (nonlinear); both added (residual)",
+        choices=("residual", "nonlinear", "linear"),
     )
     regularizer: str = param(
         "glas", "what is asked of label vectors beside fitting", choices=("glas", "spreadout", "gravity", "none")
@@ -50,12 +52,23 @@ class GLaSParams(Params):
         100, "random labels a batch is compared with beside its own, unless with all", low=0, high=10**7
     )
     full_softmax: int = param(20_000, "softmax: up to so many labels all are compared, above a sample", low=0)
-    scale: float = param(16.0, "softmax: first length of the scores; it is learnt", low=0, low_open=True)
-    keep: float = param(0.8, "share of a row's features that a training step sees", low=0, low_open=True, high=1)
+    scale: float | None = param(
+        None,
+        "softmax: first length of the scores, which is learnt; None: 0.85 sqrt(labels of a row) log(labels)",
+        low=0,
+        low_open=True,
+        kind=float,
+    )
+    keep: float = param(1.0, "share of a row's features that a training step sees", low=0, low_open=True, high=1)
     weight_norm: bool = param(True, "all outputs of a layer have one length, which is learnt")
-    lr: float = param(0.002, "learning rate of the map", low=0, low_open=True)
+    optimizer: str = param(
+        "sgd",
+        "steps of the feature vectors: in proportion to the gradient (sgd), or alike however rare the feature (adam)",
+        choices=("sgd", "adam"),
+    )
+    lr: float = param(0.003, "learning rate of the map", low=0, low_open=True)
     label_lr: float = param(0.002, "learning rate of the label vectors", low=0, low_open=True)
-    epochs: int = param(8, "passes over the rows", low=1, high=100_000)
+    epochs: int = param(6, "passes over the rows", low=1, high=100_000)
     batch_size: int = param(256, "rows of a step at most; small data gets smaller steps", low=1)
     validation: float = param(
         0.02, "share of the rows kept back to measure P@1 after each epoch, at most 2000", low=0, high=0.9

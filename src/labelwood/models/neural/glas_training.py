@@ -48,7 +48,8 @@ def trained_glas(
     with torch_threads(parameters.n_threads), torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(keyed_bits(parameters.seed, 0x696E6974)) >> 1)
         sampled = parameters.loss != "softmax" or y.shape[1] > parameters.full_softmax
-        network = GlasNetwork(x.shape[1], y.shape[1], parameters, sampled).to(device)
+        scale = first_scale(y) if parameters.scale is None else parameters.scale
+        network = GlasNetwork(x.shape[1], y.shape[1], parameters, sampled, scale).to(device)
     affinity = LabelAffinity(y[training], parameters.adjacency) if parameters.regularizer == "glas" else None
     batch_loss = BatchLoss(network, x[training], y[training], affinity, parameters, sampled, device)
     plan = TrainingPlan(
@@ -82,6 +83,19 @@ def trained_glas(
     return FittedGlas(network.map.arrays(), label_vectors(network), facts)
 
 
+def first_scale(y: sparse.csr_matrix) -> float:
+    """The length of the scores to start with: 0.85 sqrt(m) log(L), at least 4, for m labels a row and L labels in use.
+
+    A softmax over L labels is sure of one when its score is about log(L) above the others; a vector that is as near
+    as it can be to m labels at right angles has the cosine 1 / sqrt(m) with each of them. The factor comes from
+    validation rows.
+    """
+    counts = np.diff(y.indptr)
+    counts = counts[counts > 0]
+    used = len(np.unique(y.indices))
+    return max(4.0, 0.85 * float(np.sqrt(counts.mean())) * float(np.log(used))) if used else 4.0
+
+
 def label_vectors(network: GlasNetwork) -> np.ndarray[Any, np.dtype[np.float32]]:
     """The vectors of all labels, of length 1."""
     return np.asarray(normalize(network.labels.weight.detach(), dim=1).cpu().numpy(), dtype=np.float32)
@@ -91,8 +105,9 @@ def _groups(network: GlasNetwork, parameters: Any) -> list[ParameterGroup]:
     dense = network.map.dense_parameters()
     if parameters.loss == "softmax":
         dense.append(network.label_length)
+    table = {"sgd": "even_sgd", "adam": "sparse_adam"}[parameters.optimizer]
     return [
-        ParameterGroup(network.map.table_parameters(), parameters.lr, "sparse_adam"),
+        ParameterGroup(network.map.table_parameters(), parameters.lr, table),
         ParameterGroup(dense, parameters.lr, "adam"),
         ParameterGroup(list(network.labels.parameters()), parameters.label_lr, "sparse_adam"),
     ]

@@ -6,11 +6,13 @@ training a small model), and its SparseAdam makes a dozen passes over the rows w
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,7 +25,8 @@ class ParameterGroup:
     """Parameters that are updated alike.
 
     optimizer: "adam" (weight decay added to the gradient), "adamw" (decoupled weight decay), "sgd" (with momentum),
-    "adagrad"; "sparse_adam" for tables with sparse gradients: adamw on the rows that occur, the others are left alone.
+    "even_sgd" (one step size for all weights, see EvenSGD), "adagrad"; "sparse_adam" for tables with sparse
+    gradients: adamw on the rows that occur, the others are left alone.
     every: update once in so many steps, with the gradients of all of them.
     """
 
@@ -135,6 +138,44 @@ class SGD(Optimizer):
         parameter.add_(gradient, alpha=-self.lr)
 
 
+class EvenSGD(Optimizer):
+    """Gradient descent whose step is divided by one number: the root of the running mean square of the gradients.
+
+    Adam divides every weight's gradient by its own history, so a feature that occurs in one training row moves as far
+    each time as one that occurs in hundreds: it learns its row by heart. Here steps stay in proportion to the
+    gradients, and `lr` is still the size of a typical step, whatever the scale of the loss. Of a sparse gradient only
+    the named rows count and move; weight decay is decoupled.
+    """
+
+    _MEMORY = 0.99
+
+    def _update(self, parameter: Tensor, gradient: Tensor, state: dict[str, Tensor]) -> None:
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.int64)
+            state["square"] = torch.zeros((), dtype=torch.float64)
+        rows, values = None, gradient
+        if gradient.is_sparse:
+            gradient = gradient.coalesce()
+            rows, values = gradient.indices()[0], gradient.values()
+        if values.numel() == 0:
+            return
+        state["step"] += 1
+        # Row by row, then in double precision by one thread: the same for any number of threads.
+        lengths = torch.linalg.vector_norm(values.flatten(1) if values.ndim > 1 else values[:, None], dim=1)
+        mean = float(np.square(lengths.double().cpu().numpy()).sum()) / values.numel()
+        state["square"].mul_(self._MEMORY).add_((1 - self._MEMORY) * mean)
+        typical = math.sqrt(float(state["square"]) / (1 - self._MEMORY ** int(state["step"])))
+        if typical == 0:
+            return
+        shrink = 1 - self.lr * self.weight_decay
+        if rows is None:
+            parameter.mul_(shrink).add_(values, alpha=-self.lr / typical)
+            return
+        if self.weight_decay:
+            parameter[rows] *= shrink
+        parameter.index_add_(0, rows, values, alpha=-self.lr / typical)
+
+
 class Adagrad(Optimizer):
     """Adagrad, as torch.optim.Adagrad; sparse gradients touch only the rows they name."""
 
@@ -154,7 +195,7 @@ class Adagrad(Optimizer):
         parameter.addcdiv_(gradient, state["square"].sqrt() + 1e-10, value=-self.lr)
 
 
-OPTIMIZERS = ("adam", "adamw", "sparse_adam", "sgd", "adagrad")
+OPTIMIZERS = ("adam", "adamw", "sparse_adam", "sgd", "even_sgd", "adagrad")
 
 
 def made_optimizer(group: ParameterGroup) -> Optimizer:
@@ -165,6 +206,8 @@ def made_optimizer(group: ParameterGroup) -> Optimizer:
         return Adam(group.parameters, group.lr, group.weight_decay, decoupled=False)
     if group.optimizer == "sgd":
         return SGD(group.parameters, group.lr, group.weight_decay, group.momentum)
+    if group.optimizer == "even_sgd":
+        return EvenSGD(group.parameters, group.lr, group.weight_decay)
     if group.optimizer == "adagrad":
         return Adagrad(group.parameters, group.lr, group.weight_decay)
     raise ParamError(unknown_name("optimizer", group.optimizer, OPTIMIZERS))

@@ -21,14 +21,15 @@ class SparseLinear(nn.Module):
     """Sparse rows times a table (n_features, dim), as nn.EmbeddingBag(mode="sum") with weights.
 
     sparse: the table's gradient is a sparse tensor of the features that occur (for the row optimisers), else dense.
+    spread: how far from 0 the random weights are at the start.
     """
 
-    def __init__(self, n_features: int, dim: int, *, sparse: bool = True) -> None:
+    def __init__(self, n_features: int, dim: int, *, sparse: bool = True, spread: float = 1.0) -> None:
         super().__init__()
         self.sparse = sparse
         self.weight = nn.Parameter(torch.empty(n_features, dim))
-        # Rows of length 1 then give outputs of length about 1.
-        nn.init.normal_(self.weight, std=dim**-0.5)
+        # With spread 1, rows of length 1 then give outputs of length about 1.
+        nn.init.normal_(self.weight, std=spread * dim**-0.5)
 
     def forward(self, batch: RowBatch) -> Tensor:
         """The products, (n, dim)."""
