@@ -34,7 +34,9 @@ class LinearTreeParams(Params):
     )
     tree: str | None = param(None, "a file with your own label hierarchy, in place of the tree made here", kind=str)
     label_features: float = param(0.0, "weight of the words of label names in the label vectors; 0: off", low=0)
-    n_trees: int = param(1, "trees to average, each with its own seed; every third has wide clusters of any size", low=1, high=1000)
+    n_trees: int = param(
+        1, "trees to average, each with its own seed; every third has wide clusters of any size", low=1, high=1000
+    )
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
     max_leaf: int = param(256, "labels in a leaf, at most", low=1)
     C: float = param(1.0, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
