@@ -56,7 +56,7 @@ class LinearTreeParams(Params):
     )
     match_beam: int = param(5, "nodes per level that the search for man negatives keeps", low=1, high=1024)
     loss: str = param("squared-hinge", "what an error costs", choices=LOSSES)
-    eps: float = param(0.2, "stop when no dual gradient is larger", low=0, low_open=True)
+    eps: float = param(0.25, "stop when no dual gradient is larger", low=0, low_open=True)
     max_passes: int = param(20, "stop after this many passes over a node's rows", low=1)
     bias: float = param(1.0, "value of the constant feature; 0: no bias", low=0)
     prune: float = param(0.1, "weights smaller than this are dropped", low=0)
