@@ -35,7 +35,9 @@ def test_import_is_quick():
     "command", [[], ["train"], ["demo"], ["data"]], ids=lambda words: " ".join(words) or "labelwood"
 )
 def test_help_is_quick(command):
-    assert cpu_seconds([sys.executable, "-m", "labelwood", *command, "--help"], 0.5) < 0.5
+    """Half a second, or on a slow machine little more than typer's own help, which loads pydantic if it is there."""
+    taken = cpu_seconds([sys.executable, "-m", "labelwood", *command, "--help"], 0.5)
+    assert taken < 0.5 or taken < 1.5 * cpu_seconds([sys.executable, "-m", "typer", "--help"], 0)
 
 
 def test_import_pulls_in_nothing_heavy():
