@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 import labelwood
+from labelwood.models.mixing import mean_scores
 from labelwood.models.neural.elias import index
 from labelwood.models.neural.elias.calibration import Scoring
-from labelwood.models.neural.elias.ensemble import mean_scores
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import IndexSizes, index_sizes
 

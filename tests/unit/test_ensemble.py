@@ -106,6 +106,7 @@ def test_label_names_reach_the_members(tmp_path):
         ({"models": "popular", "settings": "C=1"}, "settings must be 'MODEL.KEY=VALUE' of popular"),
         ({"models": "popular", "settings": "one-vs-all.C=1"}, "settings must be"),
         ({"models": "one-vs-all", "settings": "one-vs-all.D=1"}, "unknown parameter 'D'"),
+        ({"models": "elias", "settings": "elias.encoder=both"}, "elias would read texts"),
         ({"models": "popular,one-vs-all", "weights": "1"}, "weights must be 2 numbers"),
         ({"models": "popular,one-vs-all", "weights": "1,x"}, "weights must be 2 numbers"),
         ({"models": "popular,one-vs-all", "weights": "0,0"}, "not all 0"),

@@ -167,7 +167,10 @@ def members_of(parameters: Any, n_labels: int, n_nonzeros: int) -> list[Model]:
     for number, name in enumerate(names):
         cls = model_class(name)
         own = cls.Parameters.parse(settings.get(name, []), cls.__name__)
-        members.append(cls(**{"seed": parameters.seed + number, "n_threads": parameters.n_threads, **own}))
+        member = cls(**{"seed": parameters.seed + number, "n_threads": parameters.n_threads, **own})
+        if member.reads_texts:  # an ensemble hands features on, never texts
+            raise ParamError(f"Ensemble: {name} would read texts ({', '.join(settings[name])}); members see features")
+        members.append(member)
     return members
 
 

@@ -8,36 +8,56 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.topk import PAD, TopK, empty
+from labelwood.topk import PAD, TopK
+
+Int32 = npt.NDArray[np.int32]
+Doubles = npt.NDArray[np.float64]
 
 SELECTION_ROUNDS = 20
 _JUDGED_LABELS = 5
 
 
-def mixed(answers: Sequence[TopK], weights: npt.NDArray[np.float64], k: int) -> TopK:
+def united(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
+    """(labels rising, -1 last; sums of their scores): the union of several lists (n, m) of labels with scores.
+
+    Sums are taken in the order of the lists, within each row, so a row's sums do not depend on the other rows.
+    """
+    labels = np.concatenate([pair[0] for pair in found], axis=1)
+    scores = np.concatenate([pair[1] for pair in found], axis=1)
+    big = np.iinfo(np.int32).max
+    keys = np.where(labels < 0, big, labels)
+    order = np.argsort(keys, axis=1, kind="stable")
+    keys, scores = np.take_along_axis(keys, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    total = np.where(keys == big, 0.0, scores)
+    # Equal labels stand side by side, as many as there are lists at most: add the later ones to the first.
+    first = np.concatenate([np.ones((len(keys), 1), bool), keys[:, 1:] != keys[:, :-1]], axis=1)
+    summed = total.copy()
+    for back in range(1, len(found)):
+        same = keys[:, back:] == keys[:, :-back]
+        summed[:, :-back] += np.where(same, total[:, back:], 0.0)
+    kept = first & (keys < big)
+    place = np.argsort(~kept, axis=1, kind="stable")
+    kept = np.take_along_axis(kept, place, axis=1)
+    keys = np.where(kept, np.take_along_axis(keys, place, axis=1), PAD).astype(np.int32)
+    return keys, np.where(kept, np.take_along_axis(summed, place, axis=1), 0.0)
+
+
+def mean_scores(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
+    """The union of several lists with mean scores; a label that one of them does not hold scores 0 there."""
+    labels, sums = united(found)
+    return labels, sums / len(found)
+
+
+def mixed(answers: Sequence[TopK], weights: Doubles, k: int) -> TopK:
     """The k labels of every row with the largest weighted sum of scores; a label that is not answered scores 0."""
-    n_rows = len(answers[0])
-    labels = np.concatenate([top.labels for top in answers], axis=1).astype(np.int64)
-    scores = np.concatenate(
-        [top.scores.astype(np.float64) * weight for top, weight in zip(answers, weights, strict=True)], axis=1
-    )
-    rows = np.broadcast_to(np.arange(n_rows)[:, None], labels.shape)
-    real = labels != PAD
-    span = int(labels.max(initial=0)) + 1
-    keys, place = np.unique(rows[real] * span + labels[real], return_inverse=True)
-    # Summed in the order of the members within each row, so a row's sums do not depend on the other rows.
-    sums = np.bincount(place, weights=scores[real], minlength=len(keys)).astype(np.float32)
-    row, label = keys // span, keys % span
-    order = np.lexsort((label, -sums, row))
-    rank = np.arange(len(order)) - np.searchsorted(row, row)  # keys are sorted by row, and so is the order
-    best = rank < k
-    top = empty(n_rows, k)
-    top.labels[row[order][best], rank[best]] = label[order][best]
-    top.scores[row[order][best], rank[best]] = sums[order][best]
-    return top
+    weighted = zip(answers, weights, strict=True)
+    labels, sums = united([(top.labels, top.scores.astype(np.float64) * weight) for top, weight in weighted])
+    scores = np.where(labels == PAD, -np.inf, sums).astype(np.float32)
+    order = np.lexsort((labels, -scores), axis=-1)[:, :k]  # padding scores least, so it stays last
+    return TopK(np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)).cut(k)
 
 
-def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> npt.NDArray[np.float64]:
+def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> Doubles:
     """Weights summing to 1 by greedy selection: the best member first, then, again and again, whoever helps most.
 
     Judged by nDCG@5 on the true labels y. The best round's counts are the weights, so the mixture is at least as good
@@ -56,7 +76,7 @@ def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> npt.NDArray
         counts[winner] += 1
         if values[winner] > best_value:
             best_counts, best_value = counts, values[winner]
-    weights: npt.NDArray[np.float64] = best_counts / best_counts.sum()
+    weights: Doubles = best_counts / best_counts.sum()
     return weights
 
 

@@ -18,9 +18,9 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
+from labelwood.models.mixing import mean_scores
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
 from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, hits_of, log_q
-from labelwood.models.neural.elias.ensemble import mean_scores
 from labelwood.models.neural.elias.index import Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.inputs import (
     BOTH,
