@@ -290,7 +290,7 @@ def frequency_ranks(counts: npt.NDArray[Any], min_count: int) -> npt.NDArray[np.
 def first_vectors(n: int, dim: int, stride: int, start: float, seed: int) -> npt.NDArray[np.float32]:
     """Vectors (n, stride) of dim numbers, uniform in +-start / sqrt(dim), and zeros.
 
-    Their length, start / sqrt(3), is the same at every dim. Decisions start at 0, and vectors move only along decisions:
+    Their length, start / sqrt(3), does not depend on dim. Decisions start at 0, and vectors move only along decisions:
     the shorter they are, the longer nothing is learned. fastText's +-1 / dim costs several epochs at dim 100.
     """
     vectors = np.zeros((n, stride), np.float32)
