@@ -16,7 +16,7 @@ from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.pifa import label_vectors
 from labelwood.labelspace.weighting import label_costs
-from labelwood.matrices import as_labels, normalized_rows
+from labelwood.matrices import as_labels, normalized_rows, single_row
 from labelwood.models.base import Arrays, Model
 from labelwood.models.block_edits import stored_as, within_budget
 from labelwood.models.explanation import Explanation
@@ -310,16 +310,16 @@ class LinearTree(Model):
 
         The same answer as `predict` on that row; fewer than k labels may come back.
         """
-        self._check_fitted()
-        self._check_k(k)
-        width = min(int(k), self.n_labels_)
-        labels, scores = np.empty(width, np.int32), np.empty(width, np.float32)
-        found = self._query(columns, values, labels, scores) if self._standing is _NO_FILTER else -1
+        if type(k) is not int or not 0 < k <= getattr(self, "n_labels_", 0):
+            self._check_fitted()
+            self._check_k(k)
+            k = min(int(k), self.n_labels_)
+        labels, scores = np.empty(k, np.int32), np.empty(k, np.float32)
+        found = self._query(columns, values, labels, scores, k) if self._standing is _NO_FILTER else -1
         if found < 0:
-            row = sparse.csr_matrix((values, columns, [0, len(columns)]), shape=(1, self.n_features_))
-            top = super().predict(row, width)
+            top = super().predict(single_row(columns, values, self.n_features_), k)
             labels, scores, found = top.labels[0], top.scores[0], int((top.labels[0] >= 0).sum())
-        return labels[:found], scores[:found]
+        return (labels, scores) if found == k else (labels[:found], scores[:found])
 
     def _one_row(self, x: Any, k: int) -> TopK | None:
         """The answer for a plain float32 CSR row without the checks and copies that a batch needs; else None."""
@@ -336,7 +336,7 @@ class LinearTree(Model):
             return None
         n = x.indptr[1]  # scipy may keep arrays longer than the row
         top = empty(1, k)
-        found = self._query(x.indices[:n], x.data[:n], top.labels[0], top.scores[0])
+        found = self._query(x.indices[:n], x.data[:n], top.labels[0], top.scores[0], k)
         return top if found >= 0 else None
 
     def _query(
@@ -345,11 +345,13 @@ class LinearTree(Model):
         values: npt.NDArray[np.float32],
         labels: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
+        k: int,
     ) -> int:
         """How many labels were found and written for a row; -1 if the row needs the general way."""
         p = self.parameters_
-        link, each = LINKS.index(p.link), self._k_each(len(labels))
-        found: int = self._forest.query(columns, values, p.normalize, link, p.beam, each, labels, scores)
+        found: int = self._forest.query(
+            columns, values, p.normalize, LINKS.index(p.link), p.beam, self._k_each(k), labels, scores
+        )
         return found
 
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
