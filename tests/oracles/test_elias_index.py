@@ -118,17 +118,18 @@ def test_a_partition_gives_the_union_of_the_beams_clusters(random):
         np.testing.assert_allclose(np.exp(short.log_path[row][real]), expected, rtol=1e-5)
 
 
-LAYERS = [((), 0), (("inner",), 1), (("inner",), 0), (("inner", "outer"), 1)]
+# (layers, what is added to the output of the last one: see forward.py)
+LAYERS = [((), 0), (("inner",), 1), (("inner",), 0), (("inner", "outer"), 1), (("outer",), 2), (("inner", "outer"), 2)]
 
 
-@pytest.mark.parametrize(("layers", "residual"), LAYERS)
+@pytest.mark.parametrize(("layers", "added"), LAYERS)
 @pytest.mark.parametrize("activation", [0, 1, 2])
-def test_every_encoder_is_searched_as_it_is_computed(random, layers, residual, activation):
+def test_every_encoder_is_searched_as_it_is_computed(random, layers, added, activation):
     """The native search and the NumPy forward pass agree on encoders of all kinds; dim is no multiple of 16."""
     edges, values = random_graph(random)
     plain = learned(random, edges, index.edge_scores(edges, values, 2.0), dim=19)
-    encoder = {**plain.encoder, "kind": np.array([activation, residual], np.int32)}
-    hidden = 19 if "outer" not in layers else 23
+    encoder = {**plain.encoder, "kind": np.array([activation, added], np.int32)}
+    hidden = 23 if {"inner", "outer"} <= set(layers) else 19
     for name, shape in (("inner", (19, hidden)), ("outer", (hidden, 19))):
         if name in layers:
             encoder[name] = (0.3 * random.normal(size=shape)).astype(np.float32)
