@@ -290,6 +290,15 @@ def test_clusters_keep_their_best_labels(random):
         assert set(np.argsort(-dense[c])[:8].tolist()) <= set(edges[c].tolist())
 
 
+def test_edges_start_from_the_share_of_a_labels_rows():
+    matching = sparse.csr_matrix(np.array([[3.0, 0.0, 2.0, 0.0], [1.0, 0.0, 2.0, 5.0]]))
+    edges = np.array([[0, 2, -1], [3, 0, 1]], np.int32)
+    found = index.initial_values(edges, matching)
+    wanted = index.EDGE_START * np.array([[0.75, 0.5, 0.0], [1.0, 0.25, 0.0]])
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert found.dtype == np.float32
+
+
 def test_parents_are_the_strongest_clusters(random):
     edges, values = random_graph(random)
     scores = index.edge_scores(edges, values, 2.0)

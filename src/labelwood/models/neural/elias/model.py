@@ -45,6 +45,7 @@ from labelwood.topk import TopK, empty
 
 MIN_HELD_OUT = 50  # fewer held-out rows choose nothing
 MAX_HELD_OUT = 4000
+MAX_RUN, MIN_RUNS = 25, 80  # neighbouring rows that are held out together; of how many runs at least
 _FIGURES = "figures."  # prefix of what was measured on held-out rows
 RANKER_SHORTLIST = 100  # labels of a training row that become negatives of the ranker
 
@@ -78,7 +79,8 @@ class ELIAS(Model):
         p = parameters
         self._reader: TextReader | None = None
         vectors = None
-        trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT)
+        run = min(MAX_RUN, max(1, int(x.shape[0] * p.validation) // MIN_RUNS))
+        trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT, run)
         if len(kept) < MIN_HELD_OUT or not (p.ranker or p.calibration):
             trained, kept = np.arange(x.shape[0]), np.zeros(0, np.int64)
         if p.encoder != BOW:
