@@ -43,7 +43,7 @@ struct IndexHolder {
     IndexParts view{};
 
     IndexHolder(In2<float> table, In<float> bias, Layer inner, LayerBias inner_bias, Layer outer, LayerBias outer_bias, int activation,
-                bool residual, In2<float> cluster_weight, In<float> cluster_bias, In2<std::int32_t> edges, In2<float> edge_scores,
+                int added, In2<float> cluster_weight, In<float> cluster_bias, In2<std::int32_t> edges, In2<float> edge_scores,
                 In2<float> label_weight, In<float> label_bias, double alpha, std::int32_t beam)
         : table(table), bias(bias), inner(inner), outer(outer), inner_bias(inner_bias), outer_bias(outer_bias),
           cluster_weight(cluster_weight), cluster_bias(cluster_bias), edges(edges), edge_scores(edge_scores),
@@ -53,13 +53,14 @@ struct IndexHolder {
         const std::int64_t dim = encoder.table.dim;
         encoder.inner = checked_layer(inner, inner_bias, dim);
         encoder.outer = checked_layer(outer, outer_bias, encoder.inner.dim);
-        if (static_cast<std::int64_t>(bias.size()) != dim || encoder.outer.dim != dim || activation < 0 || activation > 2)
+        if (static_cast<std::int64_t>(bias.size()) != dim || encoder.outer.dim != dim || activation < 0 || activation > 2 ||
+            added < 0 || added > 2)
             throw std::invalid_argument("the layers of the encoder do not fit together");
         encoder.bias = bias.data();
         encoder.inner_bias = inner_bias ? inner_bias->data() : nullptr;
         encoder.outer_bias = outer_bias ? outer_bias->data() : nullptr;
         encoder.activation = static_cast<Activation>(activation);
-        encoder.residual = residual;
+        encoder.added = static_cast<Added>(added);
         view.clusters = table_of(cluster_weight);
         view.cluster_bias = cluster_bias.data();
         const std::size_t n_clusters = edges.shape(0), n_labels = label_bias.size();
@@ -150,10 +151,10 @@ struct BlendHolder {
 
 void bind_index_search(nb::module_& m) {
     nb::class_<IndexHolder>(m, "LabelIndex", "A trained cluster index over arrays that may be memory-mapped.")
-        .def(nb::init<In2<float>, In<float>, Layer, LayerBias, Layer, LayerBias, int, bool, In2<float>, In<float>, In2<std::int32_t>,
+        .def(nb::init<In2<float>, In<float>, Layer, LayerBias, Layer, LayerBias, int, int, In2<float>, In<float>, In2<std::int32_t>,
                       In2<float>, In2<float>, In<float>, double, std::int32_t>(),
              "table"_a, "bias"_a, "inner"_a.none(), "inner_bias"_a.none(), "outer"_a.none(), "outer_bias"_a.none(), "activation"_a,
-             "residual"_a, "cluster_weight"_a, "cluster_bias"_a, "edges"_a, "edge_scores"_a, "label_weight"_a, "label_bias"_a, "alpha"_a,
+             "added"_a, "cluster_weight"_a, "cluster_bias"_a, "edges"_a, "edge_scores"_a, "label_weight"_a, "label_bias"_a, "alpha"_a,
              "beam"_a)
         .def("search", &IndexHolder::search, "starts"_a, "columns"_a, "values"_a, "labels"_a, "log_path"_a, "logits"_a, "log_p"_a,
              "n_threads"_a, "Fill the arrays (n, room) with every row's shortlist; a row has the same bits in any batch.");

@@ -34,7 +34,7 @@ void layer(const std::vector<float>& rows, std::int64_t n_rows, const DenseTable
 }
 
 struct SearchMemory {
-    std::vector<float> first, inside, last, scores;
+    std::vector<float> first, linear, inside, last, scores;
     std::vector<std::int64_t> paths;
     PathMemory walk;
 };
@@ -49,6 +49,7 @@ const std::vector<float>& encode(const BagLayers& encoder, std::int64_t row, std
         kernels().sparse_row_times(columns + begin, values + begin, indptr[row + r + 1] - begin, encoder.table, memory.first.data() + r * dim);
     }
     add_bias(encoder.bias, n, dim, memory.first.data());
+    if (encoder.added == Added::linear) memory.linear = memory.first;
     activate(encoder.activation, n * dim, memory.first.data());
     std::vector<float>* found = &memory.first;
     if (encoder.inner.data) {
@@ -60,8 +61,10 @@ const std::vector<float>& encode(const BagLayers& encoder, std::int64_t row, std
         layer(*found, n, encoder.outer, encoder.outer_bias, memory.last);
         found = &memory.last;
     }
-    if (encoder.residual && found != &memory.first)
-        for (std::int64_t i = 0; i < n * dim; ++i) (*found)[static_cast<std::size_t>(i)] += memory.first[static_cast<std::size_t>(i)];
+    if (encoder.added != Added::nothing && found != &memory.first) {
+        const std::vector<float>& term = encoder.added == Added::linear ? memory.linear : memory.first;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(n * dim); ++i) (*found)[i] += term[i];
+    }
     return *found;
 }
 

@@ -9,14 +9,16 @@
 namespace lw {
 
 enum class Activation { relu, tanh, none };
+enum class Added { nothing, activated, linear };
 
-// e = f(x table + bias); inside = f(e inner + inner_bias) if there is an inner layer, then inside outer + outer_bias if
-// there is an outer one; the vector is inside, plus e if `residual` and there is any layer. Absent layers have no data.
+// z = x table + bias, e = f(z); inside = f(e inner + inner_bias) if there is an inner layer, then inside outer + outer_bias
+// if there is an outer one; the vector is inside, plus e (activated) or z (linear) if there is any layer. Absent layers have
+// no data.
 struct BagLayers {
     DenseTable table, inner, outer;
     const float *bias, *inner_bias, *outer_bias;
     Activation activation;
-    bool residual;
+    Added added;
 };
 
 struct IndexParts {

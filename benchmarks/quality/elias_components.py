@@ -125,17 +125,16 @@ def components(
     judge("stage 1", _of_index(model.first_stage_, rows))
     judge("+ stage 2", _of_index(member.index, rows))
     if model.ranker_ is not None:
+        chosen, ranker = member.scoring, model.ranker_
         short = member.index.shortlist(rows)
-        logs = log_q(model.ranker_.margins(rows, short.labels))
-        chosen = member.scoring
-        judge("+ ranker, p q", labelwood.TopK(*top_of(short.labels, Scoring().base(short.log_p, logs), 100)))
-        judge(
-            f"+ ranker, p^{chosen.power_p:g} q",
-            labelwood.TopK(*top_of(short.labels, chosen.base(short.log_p, logs), 100)),
-        )
-        counts = model.label_counts_[np.maximum(short.labels, 0)]
-        scores = chosen.scores(short.log_p, logs, counts)
-        judge(f"+ calibration, w {chosen.weight:g}", labelwood.TopK(*top_of(short.labels, scores, 100)), seconds)
+        for n_candidates in sorted({0, model.candidates_}):
+            labels, log_p, margins = ranker.judged(rows, short.labels, short.log_p, n_candidates)
+            name = f"+ {n_candidates} candidates" if n_candidates else "+ ranker"
+            for scoring in (Scoring(), chosen):
+                top = labelwood.TopK(*top_of(labels, scoring.base(log_p, log_q(margins)), 100))
+                judge(f"{name}, p^{scoring.power_p:g} q", top)
+        scores = chosen.scores(log_p, log_q(margins), model.label_counts_[np.maximum(labels, 0)])
+        judge(f"+ calibration, w {chosen.weight:g}", labelwood.TopK(*top_of(labels, scores, 100)), seconds)
     if options.models > 1:
         judge(f"+ ensemble x{options.models}", model.predict(test_x, k=100), seconds)
     for beam in options.beams:

@@ -118,17 +118,18 @@ def test_a_partition_gives_the_union_of_the_beams_clusters(random):
         np.testing.assert_allclose(np.exp(short.log_path[row][real]), expected, rtol=1e-5)
 
 
-LAYERS = [((), 0), (("inner",), 1), (("inner",), 0), (("inner", "outer"), 1)]
+# (layers, what is added to the output of the last one: see forward.py)
+LAYERS = [((), 0), (("inner",), 1), (("inner",), 0), (("inner", "outer"), 1), (("outer",), 2), (("inner", "outer"), 2)]
 
 
-@pytest.mark.parametrize(("layers", "residual"), LAYERS)
+@pytest.mark.parametrize(("layers", "added"), LAYERS)
 @pytest.mark.parametrize("activation", [0, 1, 2])
-def test_every_encoder_is_searched_as_it_is_computed(random, layers, residual, activation):
+def test_every_encoder_is_searched_as_it_is_computed(random, layers, added, activation):
     """The native search and the NumPy forward pass agree on encoders of all kinds; dim is no multiple of 16."""
     edges, values = random_graph(random)
     plain = learned(random, edges, index.edge_scores(edges, values, 2.0), dim=19)
-    encoder = {**plain.encoder, "kind": np.array([activation, residual], np.int32)}
-    hidden = 19 if "outer" not in layers else 23
+    encoder = {**plain.encoder, "kind": np.array([activation, added], np.int32)}
+    hidden = 23 if {"inner", "outer"} <= set(layers) else 19
     for name, shape in (("inner", (19, hidden)), ("outer", (hidden, 19))):
         if name in layers:
             encoder[name] = (0.3 * random.normal(size=shape)).astype(np.float32)
@@ -287,6 +288,15 @@ def test_clusters_keep_their_best_labels(random):
     edges, _ = index.initial_edges(sparse.csr_matrix(dense), np.zeros(10, np.int32), 9)
     for c in range(4):
         assert set(np.argsort(-dense[c])[:8].tolist()) <= set(edges[c].tolist())
+
+
+def test_edges_start_from_the_share_of_a_labels_rows():
+    matching = sparse.csr_matrix(np.array([[3.0, 0.0, 2.0, 0.0], [1.0, 0.0, 2.0, 5.0]]))
+    edges = np.array([[0, 2, -1], [3, 0, 1]], np.int32)
+    found = index.initial_values(edges, matching)
+    wanted = index.EDGE_START * np.array([[0.75, 0.5, 0.0], [1.0, 0.25, 0.0]])
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert found.dtype == np.float32
 
 
 def test_parents_are_the_strongest_clusters(random):

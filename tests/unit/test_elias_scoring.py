@@ -44,8 +44,11 @@ def test_hardly_any_score_is_clamped_at_the_start(n_labels):
     logits = random.normal(size=(200, sizes.n_clusters))
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     assert (sizes.alpha * shares >= 1).mean() < 0.01
-    few = np.tile(np.arange(min(sizes.kappa, n_labels), dtype=np.int32), (min(20, sizes.n_clusters), 1))
-    edges = index.edge_scores(few, index.initial_values(few, 3), sizes.beta)
+    # A cluster with its own labels first, which all their rows choose, then as many more as it has room for.
+    width, own = min(sizes.kappa, n_labels), min(sizes.kappa, n_labels // sizes.n_clusters)
+    few = np.arange(width, dtype=np.int32)[None]
+    matching = np.vstack([np.where(np.arange(width) < own, 5.0, 0.01), np.where(np.arange(width) < own, 0.0, 5.0)])
+    edges = index.edge_scores(few, index.initial_values(few, sparse.csr_matrix(matching)), sizes.beta)
     assert (edges >= 1).mean() < 0.01
 
 

@@ -65,6 +65,15 @@ def test_validation_rows_are_a_share_of_the_rows():
     assert len(sampling.validation_split(3, 0.1, 5)[1]) == 0
 
 
+def test_validation_rows_come_in_runs_of_neighbours():
+    training, validation = sampling.validation_split(103, 0.2, 5, run=5)
+    assert np.array_equal(np.sort(np.concatenate([training, validation])), np.arange(103))
+    assert len(validation) == 20
+    _, sizes = np.unique(validation // 5, return_counts=True)
+    assert sizes.max() == 5
+    assert len(sizes) <= 6  # whole runs but the cut one and the short last one
+
+
 def test_labels_of_a_batch(y):
     rows = np.array([4, 0, 9])
     row, label = sampling.label_batch(y, rows)

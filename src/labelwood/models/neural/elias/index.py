@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.data.keyed_random import keyed_uniform
 from labelwood.labelindex.balanced import balanced_tree
 from labelwood.progress import SILENT, Progress
 
 Int32 = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 PAD = -1
+EDGE_START = 1.5  # of an edge that all rows of its label choose: its score then begins below 1, where it can learn
 
 
 def label_partition(
@@ -112,10 +112,19 @@ def _insert(row: list[int], label: int, kappa: int, homes: list[int]) -> bool:
     return True
 
 
-def initial_values(edges: Int32, seed: int) -> Floats:
-    """A random number in 0..1 for every edge, the same for the same seed; 0 at padding."""
-    values = keyed_uniform(seed, 0x65646765, np.arange(edges.size)).reshape(edges.shape).astype(np.float32)
-    return np.where(edges == PAD, np.float32(0), values).astype(np.float32)
+def initial_values(edges: Int32, matching: sparse.csr_matrix) -> Floats:
+    """EDGE_START times the share of the label's rows that choose the cluster, of every edge; 0 at padding.
+
+    matching: as `matching_matrix` gives it. The paper starts from random numbers, which forget how strongly each edge
+    was suggested.
+    """
+    totals = np.asarray(matching.sum(axis=0)).ravel()
+    shares = sparse.csr_matrix(matching @ sparse.diags(1 / np.where(totals > 0, totals, 1)))
+    cluster, place = np.nonzero(edges != PAD)
+    values = np.zeros(edges.shape, np.float32)
+    if len(cluster):
+        values[cluster, place] = EDGE_START * np.asarray(shares[cluster, edges[cluster, place]]).ravel()
+    return values
 
 
 def edge_scores(edges: Int32, values: Floats, beta: float) -> Floats:

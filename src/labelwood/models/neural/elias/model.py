@@ -21,7 +21,7 @@ from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.mixing import mean_scores
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
 from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, hits_of, log_q
-from labelwood.models.neural.elias.index import Int32, edges_above, strongest_edges
+from labelwood.models.neural.elias.index import Floats, Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.inputs import (
     BOTH,
     BOW,
@@ -31,7 +31,12 @@ from labelwood.models.neural.elias.inputs import (
     saved_reader,
     texts_of,
 )
-from labelwood.models.neural.elias.ranker import Ranker, affords_all_negatives, ranker_options, train_ranker
+from labelwood.models.neural.elias.ranker import (
+    Ranker,
+    affords_all_negatives,
+    judged_rows,
+    ranker_of,
+)
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, UnitRows, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
@@ -39,14 +44,13 @@ from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spo
 from labelwood.models.neural.forward import unit_rows
 from labelwood.models.neural.runtime import require_torch
 from labelwood.models.weight_blocks import rank_features, ranked_rows, training_memory
-from labelwood.params import Params
 from labelwood.progress import Progress
 from labelwood.topk import TopK, empty
 
 MIN_HELD_OUT = 50  # fewer held-out rows choose nothing
 MAX_HELD_OUT = 4000
+MAX_RUN, MIN_RUNS = 25, 80  # neighbouring rows that are held out together; of how many runs at least
 _FIGURES = "figures."  # prefix of what was measured on held-out rows
-RANKER_SHORTLIST = 100  # labels of a training row that become negatives of the ranker
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,8 @@ class ELIAS(Model):
         p = parameters
         self._reader: TextReader | None = None
         vectors = None
-        trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT)
+        run = min(MAX_RUN, max(1, int(x.shape[0] * p.validation) // MIN_RUNS))
+        trained, kept = validation_split(x.shape[0], p.validation, p.seed, MAX_HELD_OUT, run)
         if len(kept) < MIN_HELD_OUT or not (p.ranker or p.calibration):
             trained, kept = np.arange(x.shape[0]), np.zeros(0, np.int64)
         if p.encoder != BOW:
@@ -99,20 +104,23 @@ class ELIAS(Model):
         self.ranker_ = None
         self.held_out_: Arrays = {}
         scorings = [Scoring()] * p.n_models
+        # Of labels that a classifier never saw as negatives its margins say little.
+        self.candidates_ = min(p.candidates, y.shape[1]) if p.ranker and affords_all_negatives(rows, y.shape[1]) else 0
         if p.ranker:
             rank = rank_features(rows)
-            self.ranker_ = _trained_ranker(rows[trained], y[trained], stages[0].partition, indexes, rank, p, progress)
+            self.ranker_ = ranker_of(rows[trained], y[trained], stages[0].partition, indexes, rank, p, progress)
         if len(kept):
-            chosen = [_chosen_scoring(index, self.ranker_, rows[kept], y[kept], counts, p) for index in indexes]
+            chosen = [
+                _chosen_scoring(index, self.ranker_, self.candidates_, rows[kept], y[kept], counts, p)
+                for index in indexes
+            ]
             scorings = [pair[0] for pair in chosen]
             self.held_out_ = chosen[0][1]
             if self.zero_shot_ is not None:
                 self.zero_shot_ = self.zero_shot_.on_the_scale_of(*chosen[0][2])
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 every, start = np.concatenate([trained, kept]), (self.ranker_, len(trained))
-                self.ranker_ = _trained_ranker(
-                    rows[every], y[every], stages[0].partition, indexes, rank, p, progress, *start
-                )
+                self.ranker_ = ranker_of(rows[every], y[every], stages[0].partition, indexes, rank, p, progress, *start)
         self.members_ = [
             Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in zip(stages, scorings, strict=True)
         ]
@@ -184,13 +192,12 @@ class ELIAS(Model):
             found, best = top_of(*self._scored(x), labels.shape[1])
             labels[:, : found.shape[1]], scores[:, : found.shape[1]] = found, best
             return
-        rows, member = UnitRows(x), self.members_[0]
-        short = member.index.shortlist(rows, n_threads=self.parameters_.n_threads)
-        margins = self._margins(rows, short.labels)
-        member.scoring.fill_top((short.labels, short.log_p), margins, self.label_counts_, labels, scores)
+        member = self.members_[0]
+        short, log_p, margins = self._judged(member, UnitRows(x))
+        member.scoring.fill_top((short, log_p), margins, self.label_counts_, labels, scores)
 
-    def _margins(self, rows: UnitRows, labels: Int32) -> npt.NDArray[np.float32] | None:
-        return None if self.ranker_ is None else self.ranker_.margins(rows, labels, self.parameters_.n_threads)
+    def _judged(self, member: Member, rows: UnitRows) -> tuple[Int32, Floats, Floats | None]:
+        return judged_rows(member.index, self.ranker_, rows, self.candidates_, self.parameters_.n_threads)
 
     def _scored(self, x: sparse.csr_matrix) -> tuple[Int32, npt.NDArray[np.float64]]:
         """(labels ascending with -1 last, scores), both (n, m): what any member shortlists, with mean scores."""
@@ -203,11 +210,9 @@ class ELIAS(Model):
         return self.zero_shot_.added(labels, scores, vectors, self.parameters_.n_threads)
 
     def _member_scores(self, member: Member, rows: UnitRows) -> tuple[Int32, npt.NDArray[np.float64]]:
-        short = member.index.shortlist(rows, n_threads=self.parameters_.n_threads)
-        margins = self._margins(rows, short.labels)
+        labels, log_p, margins = self._judged(member, rows)
         logs = None if margins is None else log_q(margins)
-        counts = self.label_counts_[np.maximum(short.labels, 0)]
-        return short.labels, member.scoring.scores(short.log_p, logs, counts)
+        return labels, member.scoring.scores(log_p, logs, self.label_counts_[np.maximum(labels, 0)])
 
     # explanations
 
@@ -217,9 +222,9 @@ class ELIAS(Model):
         at = np.flatnonzero(labels[0] == label)
         score = float(np.float32(scores[0, at[0]])) if len(at) else 0.0
         member = self.members_[0]
-        short = member.index.shortlist(UnitRows(row))
-        own = np.flatnonzero(short.labels[0] == label)
-        log_p = float(short.log_p[0, own[0]]) if len(own) else -math.inf
+        short, logs, _ = self._judged(member, UnitRows(row))
+        own = np.flatnonzero(short[0] == label)
+        log_p = float(logs[0, own[0]]) if len(own) else -math.inf
         nodes, parts, told = [], [], 0.0
         if self.ranker_ is not None:
             ranked = ranked_rows(row, self.ranker_.feature_rank, True)
@@ -300,7 +305,10 @@ class ELIAS(Model):
         return arrays
 
     def _facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {"inserted": [member.n_inserted for member in self.members_]}
+        facts: dict[str, Any] = {
+            "inserted": [member.n_inserted for member in self.members_],
+            "candidates": self.candidates_,
+        }
         if self._reader is not None:
             facts["text_encoder"] = self._reader.facts
         return facts
@@ -310,6 +318,9 @@ class ELIAS(Model):
         n_models = self.parameters_.n_models
         if not isinstance(inserted, list) or len(inserted) != n_models or any(type(n) is not int for n in inserted):
             raise ModelFileError(f"elias: 'inserted' must hold {n_models} whole numbers, but is {inserted!r:.60}")
+        self.candidates_ = facts.get("candidates", 0)  # models of before had none
+        if type(self.candidates_) is not int or not 0 <= self.candidates_ <= self.n_labels_:
+            raise ModelFileError(f"elias: {self.candidates_!r:.60} candidates for {self.n_labels_} labels")
         partition = arrays["partition"]
         if partition.dtype != np.int32 or partition.shape != (self.n_labels_,):
             raise ModelFileError(f"elias: a partition of {partition.shape} for {self.n_labels_} labels")
@@ -339,52 +350,23 @@ def _without_text_columns(parts: list[Contribution], n_features: int) -> list[Co
     return [*own, Contribution(0, -1, 1.0, of_text, of_text)]
 
 
-def _trained_ranker(
-    rows: sparse.csr_matrix,
-    y: sparse.csr_matrix,
-    partition: Int32,
-    indexes: list[LearnedIndex],
-    feature_rank: Int32,
-    parameters: Params,
-    progress: Progress,
-    earlier: Ranker | None = None,
-    n_earlier: int = 0,
-) -> Ranker:
-    """The ranker of the rows: all negatives where affordable, else those that the indexes shortlist.
-
-    earlier: the ranker of the first n_earlier rows, which all-negatives training then starts from.
-    """
-    options = ranker_options(parameters, parameters.seed)
-    if affords_all_negatives(rows, y.shape[1]):
-        return train_ranker(
-            rows, y, partition, None, options, progress, feature_rank=feature_rank, earlier=earlier, n_earlier=n_earlier
-        )
-    shortlists = []
-    for index in indexes:
-        parts = [
-            top_of(short.labels, short.log_p, RANKER_SHORTLIST)[0]
-            for _, short in index.shortlists(rows, parameters.n_threads)
-        ]
-        shortlists.append(np.concatenate(parts))
-    return train_ranker(rows, y, partition, shortlists, options, progress, feature_rank=feature_rank)
-
-
 def _chosen_scoring(
     index: LearnedIndex,
     ranker: Ranker | None,
+    n_candidates: int,
     rows: sparse.csr_matrix,
     y: sparse.csr_matrix,
     counts: npt.NDArray[np.int64],
     parameters: Any,
 ) -> tuple[Scoring, Arrays, tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]]:
     """(scoring of one index, chosen on held-out rows; how well it finds their labels; their pairs: scores, truth)."""
-    short = index.shortlist(rows, n_threads=parameters.n_threads)
-    logs = None if ranker is None else log_q(ranker.margins(rows, short.labels, parameters.n_threads))
-    pairs = held_out(short.labels, short.log_p, logs, y)
+    found, log_p, margins = judged_rows(index, ranker, rows, n_candidates, parameters.n_threads)
+    logs = None if margins is None else log_q(margins)
+    pairs = held_out(found, log_p, logs, y)
     scoring = choose_scoring(pairs, counts, calibrate=parameters.calibration)
-    scores = scoring.scores(short.log_p, logs, counts[np.maximum(short.labels, 0)])
-    labels, _ = top_of(short.labels, scores, 100)
-    judged = np.where(short.labels < 0, 0.0, scores), pairs.truth
+    scores = scoring.scores(log_p, logs, counts[np.maximum(found, 0)])
+    labels, _ = top_of(found, scores, 100)
+    judged = np.where(found < 0, 0.0, scores), pairs.truth
     hits = hits_of(pairs, labels)
     figures: Arrays = {
         "recall": recall_curve(hits, pairs.n_true),

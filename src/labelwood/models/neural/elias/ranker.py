@@ -16,8 +16,9 @@ from scipy import sparse
 
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Arrays
+from labelwood.models.neural.elias.candidates import with_candidates
 from labelwood.models.neural.elias.index import Floats, Int32
-from labelwood.models.neural.elias.search import UnitRows
+from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
 from labelwood.models.weight_blocks import (
     MAX_CHILDREN,
     Earlier,
@@ -32,6 +33,7 @@ from labelwood.progress import Progress
 
 # Labels times non-zeros up to which every row is a negative of every label: some four minutes on two cores.
 ALL_NEGATIVES_WORK = 1.5e11
+RANKER_SHORTLIST = 100  # labels of a training row that become negatives
 
 
 class Ranker:
@@ -50,6 +52,23 @@ class Ranker:
         places = self.place[labels]
         self.blocks.native.margins_of(rows.indptr, rows.indices, rows.data, places, margins, n_threads or 0)
         return margins
+
+    def judged(
+        self,
+        x: sparse.csr_matrix | UnitRows,
+        labels: Int32,
+        log_p: Floats,
+        n_candidates: int,
+        n_threads: int | None = None,
+    ) -> tuple[Int32, Floats, Floats]:
+        """(labels, log p, margins) of shortlists (n, room), with the n_candidates best labels of the ranker added."""
+        if n_candidates:
+            rows = ranked_rows(x, self.feature_rank, True)
+            places = np.empty((len(labels), n_candidates), np.int32)
+            scores = np.empty(places.shape, np.float32)
+            self.blocks.native.top_k(rows.indptr, rows.indices, rows.data, places, scores, n_threads or 0)
+            labels, log_p = with_candidates(labels, log_p, self.order[places])
+        return labels, log_p, self.margins(x, labels, n_threads)
 
     def to_arrays(self) -> Arrays:
         """The arrays under the names they are saved by."""
@@ -73,6 +92,20 @@ class Ranker:
         if blocks.child_start[-1] != n_labels:
             raise ModelFileError(f"elias: {blocks.child_start[-1]} rankers for {n_labels} labels")
         return cls(rank, order, blocks)
+
+
+def judged_rows(
+    index: LearnedIndex,
+    ranker: Ranker | None,
+    rows: sparse.csr_matrix | UnitRows,
+    n_candidates: int,
+    n_threads: int | None,
+) -> tuple[Int32, Floats, Floats | None]:
+    """(labels, log p, margins of the ranker if there is one) of the rows' shortlists."""
+    short = index.shortlist(rows, n_threads=n_threads)
+    if ranker is None:
+        return short.labels, short.log_p, None
+    return ranker.judged(rows, short.labels, short.log_p, n_candidates, n_threads)
 
 
 def affords_all_negatives(x: sparse.csr_matrix, n_labels: int) -> bool:
@@ -108,6 +141,36 @@ def train_ranker(
         start = Earlier(earlier.blocks, first, sizes, n_earlier)
     blocks = train_blocks(rows, int(rank.max(initial=-1)) + 1, in_order, nodes, options, progress, "ranker", start)
     return Ranker(rank, order, blocks)
+
+
+def ranker_of(
+    rows: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    partition: Int32,
+    indexes: list[LearnedIndex],
+    feature_rank: Int32,
+    parameters: Any,
+    progress: Progress,
+    earlier: Ranker | None = None,
+    n_earlier: int = 0,
+) -> Ranker:
+    """The ranker of the rows: all negatives where affordable, else those that the indexes shortlist.
+
+    earlier: the ranker of the first n_earlier rows, which all-negatives training then starts from.
+    """
+    options = ranker_options(parameters, parameters.seed)
+    if affords_all_negatives(rows, y.shape[1]):
+        return train_ranker(
+            rows, y, partition, None, options, progress, feature_rank=feature_rank, earlier=earlier, n_earlier=n_earlier
+        )
+    shortlists = []
+    for index in indexes:
+        parts = [
+            top_of(short.labels, short.log_p, RANKER_SHORTLIST)[0]
+            for _, short in index.shortlists(rows, parameters.n_threads)
+        ]
+        shortlists.append(np.concatenate(parts))
+    return train_ranker(rows, y, partition, shortlists, options, progress, feature_rank=feature_rank)
 
 
 def ranker_nodes(order: Int32, n_rows: int, shortlists: Sequence[Int32] | None) -> Nodes:

@@ -116,7 +116,7 @@ class LearnedIndex:
         encoder = self.encoder
         return _native.LabelIndex(
             encoder["table"], encoder["bias"], encoder.get("inner"), encoder.get("inner_bias"), encoder.get("outer"),
-            encoder.get("outer_bias"), int(encoder["kind"][0]), bool(encoder["kind"][1]), self.cluster_weight,
+            encoder.get("outer_bias"), int(encoder["kind"][0]), int(encoder["kind"][1]), self.cluster_weight,
             self.cluster_bias, self.edges, self.edge_scores, self.label_weight, self.label_bias, self.alpha, self.beam,
         )  # fmt: skip
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from labelwood.models.neural.elias.inputs import BOW, ENCODERS
 from labelwood.params import Params, param
 
+EVEN, ADAM = "even", "adam"
+OPTIMIZERS = (EVEN, ADAM)
+
 
 @dataclass(frozen=True)
 class ELIASParams(Params):
@@ -23,15 +26,21 @@ class ELIASParams(Params):
     tune_epochs: int = param(0, "epochs in which the text encoder itself is trained first; 0: it stays frozen", low=0)
     zero_shot: bool = param(False, "find labels without training rows by their names; needs texts and label names")
     dim: int = param(512, "length of the encoder's vectors", low=1, high=8192)
-    residual: bool = param(True, "a residual layer in the encoder")
-    dropout: float = param(0.3, "share of the encoder's numbers dropped in training", low=0, high=0.95)
-    warm_epochs: int = param(2, "epochs before the labels are clustered again, by the encoder too; 0: never", low=0)
-    stage1_epochs: int = param(5, "epochs with the fixed partition", low=1)
-    stage2_epochs: int = param(10, "epochs in which the index is learned; 0: stage 1 only", low=0)
+    residual: bool = param(False, "a ReLU layer corrects the sum of feature vectors; False: the sum alone")
+    dropout: float = param(0.4, "share of the encoder's numbers dropped in training", low=0, high=0.95)
+    warm_epochs: int = param(1, "epochs before the labels are clustered again, by the encoder too; 0: never", low=0)
+    stage1_epochs: int = param(4, "epochs with the fixed partition", low=1)
+    stage2_epochs: int = param(8, "epochs in which the index is learned; 0: stage 1 only", low=0)
     batch_size: int | None = param(None, "rows of a batch; None: 1% of the rows, 32 to 256", low=1, kind=int)
-    lr: float = param(0.005, "learning rate of encoder and clusters", low=0, low_open=True)
+    optimizer: str = param(
+        EVEN, "feature vectors move in proportion to their gradients, or all as far, by Adam", choices=OPTIMIZERS
+    )
+    feature_lr: float | None = param(
+        None, "learning rate of feature vectors; None: from the length of the rows", low=0, low_open=True, kind=float
+    )
+    lr: float = param(0.005, "learning rate of dense layers and clusters", low=0, low_open=True)
     label_lr: float | None = param(
-        None, "learning rate of label classifiers; None: lr", low=0, low_open=True, kind=float
+        None, "learning rate of label classifiers; None: twice lr", low=0, low_open=True, kind=float
     )
     edge_lr: float = param(0.02, "learning rate of the edges between clusters and labels", low=0, low_open=True)
     weight_decay: float = param(0.01, "weight decay of the dense layers", low=0)
@@ -50,5 +59,8 @@ class ELIASParams(Params):
     shortlist: int | None = param(None, "labels that a row keeps", low=1, kind=int)
     C: float = param(1.0, "ranker: cost of an error", low=0, low_open=True)
     rare_power: float = param(0.25, "ranker: a label with n rows gets the cost C (20 / n)^rare_power", low=0, high=2)
+    candidates: int = param(
+        50, "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows", low=0
+    )
     prune: float = param(0.01, "ranker: weights smaller than this are dropped", low=0)
     validation: float = param(0.05, "share of the rows held out to choose the scoring, at most 4000", low=0, high=0.5)

@@ -13,6 +13,7 @@ from typing import Any
 MAX_CLUSTER = 100  # labels in a cluster of the first partition, as in the paper
 MIN_CLUSTER = 10
 MAX_BEAM = 20
+MIN_SHORTLIST = 200
 MAX_SHORTLIST = 2000
 MAX_KAPPA = 1000
 
@@ -43,18 +44,22 @@ def index_sizes(n_labels: int, parameters: Any) -> IndexSizes:
     mean = n_labels / clusters
     kappa = parameters.kappa or min(MAX_KAPPA, math.ceil(10 * mean))
     kappa = min(n_labels, max(kappa, math.ceil(mean)))  # all labels must find a place
-    beam = parameters.beam or min(MAX_BEAM, max(2, clusters // 4))
-    beam = min(beam, clusters)
-    shortlist = parameters.shortlist or min(MAX_SHORTLIST, max(100, math.ceil(1.2 * beam * mean)))
+    beam = min(parameters.beam or _beam(clusters), clusters)
+    shortlist = parameters.shortlist or min(MAX_SHORTLIST, max(MIN_SHORTLIST, math.ceil(1.2 * beam * mean)))
     return IndexSizes(
         n_clusters=clusters,
         alpha=parameters.alpha or min(10.0, max(1.0, clusters / 8)),
-        # An edge begins at beta e^u / (1.72 kappa), u in 0..1: at most 0.4 with beta a quarter of kappa.
+        # An edge begins at beta e^u / sum e^u, u in 0..1.5 and mostly near 0: with beta a quarter of kappa below 1.
         beta=parameters.beta or min(1.5 * mean, kappa / 4),
         kappa=kappa,
         beam=beam,
         shortlist=min(shortlist, n_labels),
     )
+
+
+def _beam(n_clusters: int) -> int:
+    """Two clusters more for every doubling: 6 of 64, 10 of 256, 20 (as in the paper) of 8192 and more."""
+    return min(MAX_BEAM, max(2, round(2 * math.log2(n_clusters) - 6)))
 
 
 def _n_clusters(n_labels: int) -> int:
