@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bind.hpp"
+#include "bind_buffer.hpp"
 #include "bind_progress.hpp"
 #include "flat_search.hpp"
 #include "levels.hpp"
@@ -262,14 +263,21 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
 }
 
 // One row with columns and values as the caller has them: mapped, scaled and searched in one call, without the cost of
-// a sparse matrix. Memory is kept per thread. -1: the columns do not rise, or a value is not allowed.
-std::int32_t forest_query(const ForestHolder& forest, In<std::int32_t> columns, In<float> values, bool normalize, int link, std::int32_t beam,
-                          std::int32_t k_each, Out<std::int32_t> labels, Out<float> scores) {
+// a sparse matrix. Memory is kept per thread. -1: other arrays than int32 and float32, columns that do not rise, or
+// values that are not allowed.
+std::int32_t forest_query(const ForestHolder& forest, nb::handle given_columns, nb::handle given_values, bool normalize, int link,
+                          std::int32_t beam, std::int32_t k_each, nb::handle labels_out, nb::handle scores_out) {
     thread_local ForestMemory memory;
     thread_local std::vector<std::int32_t> features;
     thread_local std::vector<float> scaled;
-    if (columns.size() != values.size() || labels.size() != scores.size()) throw nb::value_error("arrays differ in length");
+    const Buffer<const std::int32_t> columns(given_columns);
+    const Buffer<const float> values(given_values);
+    const Buffer<std::int32_t> labels(labels_out);
+    const Buffer<float> scores(scores_out);
+    if (!labels.fits() || !scores.fits()) throw nb::value_error("labels and scores must be int32 and float32 arrays");
+    if (labels.size() != scores.size()) throw nb::value_error("arrays differ in length");
     if (labels.size() < 1 || k_each < 1) throw nb::value_error("k must be at least one");
+    if (!columns.fits() || !values.fits() || columns.size() != values.size()) return -1;
     const std::int32_t n_columns = static_cast<std::int32_t>(forest.feature_rank.size());
     std::int32_t last = -1;
     for (std::size_t i = 0; i < columns.size(); ++i) {

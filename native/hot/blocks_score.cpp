@@ -15,6 +15,11 @@ inline void add_dense(const std::uint16_t* halves, int n, float value, float* sc
         const __m256 w = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves + c)));
         _mm256_storeu_ps(scores + c, _mm256_add_ps(_mm256_loadu_ps(scores + c), _mm256_mul_ps(v, w)));
     }
+    if (c + 4 <= n) {  // narrow trees have few children
+        const __m128 w = _mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(halves + c)));
+        _mm_storeu_ps(scores + c, _mm_add_ps(_mm_loadu_ps(scores + c), _mm_mul_ps(_mm256_castps256_ps128(v), w)));
+        c += 4;
+    }
 #endif
     for (; c < n; ++c) scores[c] += value * half_to_float(halves[c]);
 }
@@ -98,40 +103,49 @@ void score_block(const WeightBlocks& blocks, std::int64_t block, const Query& qu
     const std::uint64_t n_payload =
         static_cast<std::uint64_t>(blocks.payload_start[block + 1] - blocks.payload_start[block]);
 
-    // Two sweeps over the row, a few dozen features at a time: the first finds the rows of the block and asks for
-    // their memory, the second adds them up; so cache misses overlap instead of standing in line.
-    constexpr int kSweep = 64;
-    std::uint64_t found[kSweep];
-    float values[kSweep];
-    for (std::int32_t begin = 0; begin < query.n; begin += kSweep) {
-        const std::int32_t end = begin + kSweep < query.n ? begin + kSweep : query.n;
-        int n_found = 0;
-        for (std::int32_t q = begin; q < end; ++q) {
-            const std::uint32_t feature = static_cast<std::uint32_t>(query.features[q]);
-            const std::uint32_t word = feature >> 6;
+    // A feature is found by way of its word, its row's offset and the row itself, each somewhere else in memory. So the
+    // features go through these steps together, a few dozen at a time: a step asks for the memory of the next one, and
+    // cache misses overlap instead of standing in line. Misses are dropped without a branch, which nobody could predict.
+    constexpr int kTogether = 64;
+    std::uint64_t place[kTogether], start[kTogether];
+    std::uint8_t which[kTogether];
+    for (std::int32_t begin = 0; begin < query.n; begin += kTogether) {
+        const int n = query.n - begin < kTogether ? query.n - begin : kTogether;
+        const std::int32_t* features = query.features + begin;
+        int n_words_found = 0;
+        for (int q = 0; q < n; ++q) {
+            const std::uint32_t word = static_cast<std::uint32_t>(features[q]) >> 6;
             const std::uint64_t top = top_bits[word >> 6];
-            const std::uint64_t word_bit = 1ull << (word & 63);
-            if (!(top & word_bit)) continue;
-            const std::uint64_t w = top_rank[word >> 6] + static_cast<std::uint64_t>(count_bits(top & (word_bit - 1)));
-            if (w >= n_words) continue;
-            const std::uint64_t bits = words[2 * w];
-            const std::uint64_t bit = 1ull << (feature & 63);
-            if (!(bits & bit)) continue;
-            const std::uint64_t place = words[2 * w + 1];
-            const std::uint64_t row = (place & 0xffffffffu) + static_cast<std::uint64_t>(count_bits(bits & (bit - 1)));
-            if (row >= n_rows) continue;
-            const std::uint64_t at = (place >> 32) + row_offset[row];
-            if (at >= n_payload) continue;
-            __builtin_prefetch(payload + at);
-            found[n_found] = at;
-            values[n_found++] = query.values[q];
+            const std::uint64_t below = (1ull << (word & 63)) - 1;
+            const std::uint64_t w = top_rank[word >> 6] + static_cast<std::uint64_t>(count_bits(top & below));
+            __builtin_prefetch(words + 2 * w);
+            place[n_words_found] = w;
+            which[n_words_found] = static_cast<std::uint8_t>(q);
+            n_words_found += static_cast<int>((top >> (word & 63)) & (w < n_words));
+        }
+        int n_found = 0;
+        for (int i = 0; i < n_words_found; ++i) {
+            const std::uint64_t* word = words + 2 * place[i];
+            const int bit = features[which[i]] & 63;
+            const std::uint64_t row = (word[1] & 0xffffffffu) + static_cast<std::uint64_t>(count_bits(word[0] & ((1ull << bit) - 1)));
+            __builtin_prefetch(row_offset + row);
+            place[n_found] = row;
+            start[n_found] = word[1] >> 32;
+            which[n_found] = which[i];
+            n_found += static_cast<int>((word[0] >> bit) & (row < n_rows));
         }
         for (int i = 0; i < n_found; ++i) {
-            const std::uint64_t room = n_payload - found[i] - 1;
+            place[i] = start[i] + row_offset[place[i]];
+            __builtin_prefetch(payload + place[i]);
+        }
+        for (int i = 0; i < n_found; ++i) {
+            if (place[i] >= n_payload) continue;
+            const std::uint64_t room = n_payload - place[i] - 1;
+            const float value = query.values[begin + which[i]];
             if (scale) {
-                add_entry<std::int8_t>(payload + found[i], room, n_children, values[i], scores);
+                add_entry<std::int8_t>(payload + place[i], room, n_children, value, scores);
             } else {
-                add_entry<std::uint16_t>(payload + found[i], room, n_children, values[i], scores);
+                add_entry<std::uint16_t>(payload + place[i], room, n_children, value, scores);
             }
         }
     }

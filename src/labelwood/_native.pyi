@@ -164,7 +164,7 @@ class Forest:
         Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.
         """
 
-    def query(self, columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], normalize: bool, link: int, beam: int, k_each: int, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    def query(self, columns: object, values: object, normalize: bool, link: int, beam: int, k_each: int, labels: object, scores: object) -> int:
         """
         The number of labels found for one row given by columns and values; fills labels and scores.
         """

@@ -44,6 +44,20 @@ def as_labels(y: Any, what: str = "y") -> sparse.csr_matrix:
     return matrix
 
 
+def single_row(columns: Any, values: Any, n_features: int) -> sparse.csr_matrix:
+    """A matrix of one row with these values in these columns; DataError if they are no row of n_features features."""
+    try:
+        places, numbers = np.asarray(columns, np.int64), np.asarray(values, np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"a row is given by whole numbers (columns) and numbers (values): {error}") from error
+    if places.ndim != 1 or places.shape != numbers.shape:
+        raise DataError(f"a row needs a value for each column, but has columns {places.shape}, values {numbers.shape}")
+    outside = places[(places < 0) | (places >= n_features)]
+    if len(outside):
+        raise DataError(f"column {outside[0]} of the row is outside 0..{n_features - 1}")
+    return sparse.csr_matrix((numbers, places, [0, len(places)]), shape=(1, n_features))
+
+
 def check_same_rows(x: sparse.csr_matrix, y: sparse.csr_matrix) -> None:
     """Refuse features and labels with different numbers of rows."""
     if x.shape[0] != y.shape[0]:

@@ -268,6 +268,18 @@ def test_no_room_for_an_answer_is_refused():
             case.native.query(column, value, True, 0, 0, k_each, np.zeros(k, np.int32), np.zeros(k, np.float32))
 
 
+def test_answers_go_into_arrays_of_their_kind_only():
+    case = Searched(10, 30)
+    row = (np.zeros(1, np.int32), np.ones(1, np.float32), True, 0, 0, 1)
+    locked = np.zeros(1, np.int32)
+    locked.flags.writeable = False
+    for labels in (np.zeros(1, np.int64), np.zeros((1, 1), np.int32), np.zeros(4, np.int32)[::2], locked, [0]):
+        with pytest.raises(ValueError, match="int32 and float32"):
+            case.native.query(*row, labels, np.zeros(1, np.float32))
+    with pytest.raises(ValueError, match="int32 and float32"):
+        case.native.query(*row, np.zeros(1, np.int32), np.zeros(1, np.float64))
+
+
 @pytest.mark.parametrize("link", LINKS)
 def test_margins_that_are_no_numbers_come_last(link):
     """An infinite weight of a damaged file times two opposite values is no number: such labels sink."""

@@ -226,6 +226,32 @@ def test_one_row_out_of_order_or_with_repetitions_is_answered_as_its_sorted_self
         np.testing.assert_array_equal(found, wanted.labels[0])
 
 
+@pytest.mark.parametrize("kind", [list, lambda a: a.astype(np.float64), lambda a: np.repeat(a, 2)[::2]])
+def test_a_query_may_come_in_any_numbers(kind):
+    x, _ = problem()
+    model = trained()
+    row = sparse.csr_matrix(x[3]).astype(np.float32)
+    wanted = model.query(row.indices, row.data, 5)
+    for columns, values in ((row.indices.astype(np.int64), kind(row.data)), (kind(row.indices), row.data)):
+        for found, want in zip(model.query(columns, values, 5), wanted, strict=True):
+            np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "message"),
+    [
+        ([0, 1], [1.0], r"columns \(2,\), values \(1,\)"),
+        ([0, 10_000], [1.0, 1.0], r"column 10000 of the row is outside 0\.\."),
+        ([-1], [1.0], "column -1"),
+        (["a"], [1.0], "whole numbers"),
+        ([2**70], [1.0], "whole numbers"),
+    ],
+)
+def test_a_query_that_is_no_row_is_refused(columns, values, message):
+    with pytest.raises(DataError, match=message):
+        trained().query(columns, values, 5)
+
+
 @pytest.mark.parametrize("ask", ["predict", "query"])
 def test_one_row_with_a_value_that_is_no_number_is_refused(ask):
     x, _ = problem()

@@ -198,7 +198,7 @@ def test_damaged_kept_rows_are_refused():
         arrays = {key: array.copy() for key, array in model._arrays().items()}
         arrays[name][-1] = damage
         with pytest.raises(ModelFileError, match="kept rows are damaged"):
-            model._restore(arrays, {})
+            model._restore(arrays, model._facts())
 
 
 def test_label_names_grow_with_the_labels():

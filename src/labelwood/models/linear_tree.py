@@ -16,9 +16,10 @@ from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.pifa import label_vectors
 from labelwood.labelspace.weighting import label_costs
-from labelwood.matrices import as_labels, normalized_rows
+from labelwood.matrices import as_labels, normalized_rows, single_row
 from labelwood.models.base import Arrays, Model
 from labelwood.models.block_edits import stored_as, within_budget
+from labelwood.models.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
 from labelwood.models.explanation import Explanation
 from labelwood.models.kept_rows import row_arrays, rows_from_arrays
 from labelwood.models.linear_tree_params import LINKS, LinearTreeParams, SearchResult
@@ -92,6 +93,7 @@ class LinearTree(Model):
         if negatives is not None and negatives.shape != y.shape:
             raise DataError(f"negatives has the shape {negatives.shape}, but must have that of y, {y.shape}")
         own = own_tree(given, parameters, y.shape[1], self._words)
+        parameters = replace(parameters, C=self._cost(x, y, parameters, own, negatives, progress))
         vectors = None if own is not None else vectors_for_tree(x, y, parameters, self._words)
         rank = rank_features(x)
         data = self._training_rows(x, y, rank, parameters, negatives)
@@ -105,6 +107,30 @@ class LinearTree(Model):
         kept = (x.copy(), y.copy()) if parameters.keep_rows else None
         names = self._words.label_names
         self._finish(trees, blocks, rank, kept, np.zeros(0, np.int32), parameters, budget, y.shape[1], names)
+        self.C_ = parameters.C
+
+    def _cost(
+        self,
+        x: sparse.csr_matrix,
+        y: sparse.csr_matrix,
+        parameters: Any,
+        own: LabelTree | None,
+        negatives: sparse.csr_matrix | None,
+        progress: Progress,
+    ) -> float:
+        """The cost given, or the one that held-out rows choose, for as many trees: several bear a larger one."""
+        if parameters.C is not None:
+            return float(parameters.C)
+        if not is_worth_choosing(x, y):
+            return DEFAULT_COST
+        plain = {"tree": None, "label_features": 0.0, "size_budget": None, "keep_rows": False}
+
+        def answers(cost: float, kept: RowNumbers, held: RowNumbers) -> TopK:
+            trial = LinearTree(**{**parameters.as_dict(), **plain, "C": cost})
+            trial.fit(x[kept], y[kept], tree=own, negatives=None if negatives is None else negatives[kept])
+            return trial.predict(x[held], 5)
+
+        return chosen_cost(y, answers, parameters.seed, progress)
 
     def _training_rows(
         self,
@@ -147,7 +173,7 @@ class LinearTree(Model):
         n_new = new_y.shape[1] - self.n_labels_
         vectors = label_vectors(normalized_rows(all_x), all_y, n_threads=p.n_threads) if n_new else all_x[:0]
         update = Update(
-            self._training_rows(all_x, all_y, rank, p),
+            self._training_rows(all_x, all_y, rank, replace(p, C=self.C_)),
             old_x.shape[0],
             vectors,
             ranked_rows(vectors[self.n_labels_ :], rank, p.normalize) if n_new else ranked_rows(all_x[:0], rank, False),
@@ -213,6 +239,8 @@ class LinearTree(Model):
     def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
         # label vectors, then the blocks of every tree
         needed = training_memory(x, y, parameters.n_threads, per_weight=8 + 6 * parameters.n_trees)
+        if parameters.C is None and is_worth_choosing(x, y):
+            needed += 8 * x.nnz + 8 * y.nnz
         if parameters.keep_rows:
             needed += 8 * x.nnz + 8 * y.nnz
         if parameters.negatives != "tfn":  # beams of two levels, and their (row, node) pairs while they are sorted
@@ -310,16 +338,16 @@ class LinearTree(Model):
 
         The same answer as `predict` on that row; fewer than k labels may come back.
         """
-        self._check_fitted()
-        self._check_k(k)
-        width = min(int(k), self.n_labels_)
-        labels, scores = np.empty(width, np.int32), np.empty(width, np.float32)
-        found = self._query(columns, values, labels, scores) if self._standing is _NO_FILTER else -1
+        if type(k) is not int or not 0 < k <= getattr(self, "n_labels_", 0):
+            self._check_fitted()
+            self._check_k(k)
+            k = min(int(k), self.n_labels_)
+        labels, scores = np.empty(k, np.int32), np.empty(k, np.float32)
+        found = self._query(columns, values, labels, scores, k) if self._standing is _NO_FILTER else -1
         if found < 0:
-            row = sparse.csr_matrix((values, columns, [0, len(columns)]), shape=(1, self.n_features_))
-            top = super().predict(row, width)
+            top = super().predict(single_row(columns, values, self.n_features_), k)
             labels, scores, found = top.labels[0], top.scores[0], int((top.labels[0] >= 0).sum())
-        return labels[:found], scores[:found]
+        return (labels, scores) if found == k else (labels[:found], scores[:found])
 
     def _one_row(self, x: Any, k: int) -> TopK | None:
         """The answer for a plain float32 CSR row without the checks and copies that a batch needs; else None."""
@@ -336,7 +364,7 @@ class LinearTree(Model):
             return None
         n = x.indptr[1]  # scipy may keep arrays longer than the row
         top = empty(1, k)
-        found = self._query(x.indices[:n], x.data[:n], top.labels[0], top.scores[0])
+        found = self._query(x.indices[:n], x.data[:n], top.labels[0], top.scores[0], k)
         return top if found >= 0 else None
 
     def _query(
@@ -345,11 +373,13 @@ class LinearTree(Model):
         values: npt.NDArray[np.float32],
         labels: npt.NDArray[np.int32],
         scores: npt.NDArray[np.float32],
+        k: int,
     ) -> int:
         """How many labels were found and written for a row; -1 if the row needs the general way."""
         p = self.parameters_
-        link, each = LINKS.index(p.link), self._k_each(len(labels))
-        found: int = self._forest.query(columns, values, p.normalize, link, p.beam, each, labels, scores)
+        found: int = self._forest.query(
+            columns, values, p.normalize, LINKS.index(p.link), p.beam, self._k_each(k), labels, scores
+        )
         return found
 
     def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
@@ -412,6 +442,7 @@ class LinearTree(Model):
         weights = self.label_counts_ if self.label_counts_.any() else np.ones(self.n_labels_)
         sizes = np.concatenate([tree.n_labels_in[tree.leaves] for tree in self.trees_])
         return {
+            "C": self.C_,
             "trees": len(self.trees_),
             "nodes": int(sum(tree.n_nodes for tree in self.trees_)),
             "leaves": len(sizes),
@@ -443,7 +474,13 @@ class LinearTree(Model):
         arrays.update(row_arrays(self.rows_))
         return arrays
 
+    def _facts(self) -> dict[str, Any]:
+        return {"C": self.C_}
+
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
+        self.C_ = facts.get("C", self.parameters_.C)  # a folder of an earlier version has it among the parameters
+        if not isinstance(self.C_, (int, float)) or not 0 < self.C_ < np.inf:
+            raise ModelFileError(f"linear-tree: the cost C must be a number above 0, but is {self.C_!r}")
         rank = arrays["feature_rank"]
         if rank.shape != (self.n_features_,) or rank.dtype != np.int32:
             raise ModelFileError(

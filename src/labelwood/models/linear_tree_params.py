@@ -39,7 +39,13 @@ class LinearTreeParams(Params):
     )
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
     max_leaf: int = param(256, "labels in a leaf, at most", low=1)
-    C: float = param(1.0, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
+    C: float | None = param(
+        None,
+        "cost of an error: larger fits the training rows closer; None: 1, on small data what held-out rows want",
+        low=0,
+        low_open=True,
+        kind=float,
+    )
     C_pos: float = param(1.0, "factor of C for positive rows", low=0, low_open=True)
     C_neg: float = param(1.0, "factor of C for negative rows", low=0, low_open=True)
     weighting: str = param("none", "which labels' positive rows cost more: rare ones, or none", choices=WEIGHTINGS)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.topk import PAD, TopK
+from labelwood.topk import PAD, TopK, hits
 
 Int32 = npt.NDArray[np.int32]
 Doubles = npt.NDArray[np.float64]
@@ -83,9 +83,7 @@ def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> Doubles:
 def mean_ndcg(top: TopK, y: sparse.csr_matrix) -> float:
     """The mean nDCG@k of the answers over the rows of y that have labels, 0 to 1; 0 if none has."""
     gain = 1 / np.log2(np.arange(2, top.k + 2))
-    rows = np.arange(len(top))[:, None]
-    hits = np.asarray(y[rows, np.maximum(top.labels, 0)].todense()) * (top.labels != PAD)
     n_true = np.diff(y.indptr)
     ideal = np.concatenate([[0], np.cumsum(gain)])[np.minimum(n_true, top.k)]
     known = n_true > 0
-    return float(np.mean((hits @ gain)[known] / ideal[known])) if known.any() else 0.0
+    return float(np.mean((hits(top, y) @ gain)[known] / ideal[known])) if known.any() else 0.0
