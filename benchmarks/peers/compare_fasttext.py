@@ -90,6 +90,7 @@ def labelwood_figures(train: Part, test: Part, tree: str, given: argparse.Namesp
         dim=given.dim,
         epochs=given.epochs,
         rate=given.rate,
+        start=given.start,
         n_threads=given.threads,
         seed=given.seed,
     ).fit(bag.fit_transform(train[0]), train[1])
@@ -105,7 +106,7 @@ def main() -> None:
     parser.add_argument("data", nargs="+", help="data sets below LABELWOOD_DATA with train_raw.jsonl.gz")
     parser.add_argument("--trees", nargs="*", default=["huffman", "ratio=1"])
     add_training_options(parser)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=float, default=1.0, help="labelwood's start; fastText's is 1 / sqrt(dim)")
     parser.add_argument("--validate", type=int, default=0, metavar="N")
     parser.add_argument("--rows", type=int, default=0, help="train on so many rows only")
     parser.add_argument("--no-fasttext", action="store_true")

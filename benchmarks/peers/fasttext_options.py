@@ -6,7 +6,7 @@ import argparse
 
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:
-    """Add dimension, epochs, rate, n-grams, buckets, min-count and threads; the defaults are those of the paper's runs.
+    """Add all settings that both tools know; the defaults are those of the paper's runs.
 
     Only buckets and epochs are smaller than there.
     """
@@ -17,9 +17,10 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--buckets", type=int, default=200_000)
     parser.add_argument("--min-count", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
 
 
 def training_options(given: argparse.Namespace) -> list[str]:
     """The same settings as arguments for another command."""
-    names = ("dim", "epochs", "rate", "ngrams", "buckets", "min_count", "threads")
+    names = ("dim", "epochs", "rate", "ngrams", "buckets", "min_count", "threads", "seed")
     return [word for name in names for word in (f"--{name.replace('_', '-')}", str(getattr(given, name)))]

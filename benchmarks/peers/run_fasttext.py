@@ -40,6 +40,7 @@ def main() -> None:
     model = fasttext.train_supervised(
         str(given.train), loss="hs", dim=given.dim, epoch=given.epochs, lr=given.rate, wordNgrams=given.ngrams,
         bucket=given.buckets, minCount=given.min_count, minn=0, maxn=0, thread=given.threads, verbose=0,
+        seed=given.seed,
     )  # fmt: skip
     figures = {"train_wall_s": time.perf_counter() - wall, "train_cpu_s": cpu_seconds() - cpu}
     figures["peak_rss_mb"] = peak_rss_mb()

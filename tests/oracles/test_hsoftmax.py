@@ -10,7 +10,7 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.labelindex.build import build_tree
 from labelwood.labelindex.codes import label_codes
-from labelwood.models.hsoftmax import HSoftmax
+from labelwood.models.hsoftmax import HSoftmax, first_vectors
 from labelwood.models.vector_storage import STORAGES, StoredVectors
 
 _spec = importlib.util.spec_from_file_location("hsoftmax_twin", Path(__file__).parent / "hsoftmax_twin.py")
@@ -57,6 +57,30 @@ def test_training_is_the_plain_gradient_step(problem, plt):
     for got, wanted in zip(ours, expected, strict=True):
         np.testing.assert_allclose(got, wanted, atol=2e-5)
     assert np.abs(ours[1] - decisions).max() > 0.01  # it did move
+
+
+@pytest.mark.parametrize("dim", [5, 16, 40])
+def test_fit_is_plain_gradient_descent_from_the_starting_vectors(dim):
+    """One row with one label, so that order and draw are known; fastText's start is the first of the three."""
+    y = np.zeros((3, 6), np.float32)
+    y[1, 4] = 1  # rows without labels are not visited
+    x = np.array([[1, 0, 0, 1], [0, 2, 1, 0], [1, 1, 0, 0]], np.float32)
+    chances = []
+    for start in (1 / np.sqrt(dim), 1.0, 3.0):
+        model = HSoftmax(
+            loss="hs", tree="balanced", storage="float", dim=dim, epochs=7, rate=0.4, start=start, seed=11, n_threads=1
+        ).fit(x, y)
+        rows, bias = model._rows(sparse.csr_matrix(x))
+        stride = model.vectors_.data.shape[1]
+        expected = twin.train(
+            (rows.indptr, rows.indices, rows.data), bias, y, model.codes_, first_vectors(5, dim, stride, start, 11),
+            np.zeros((5, stride)), [(1, 4)] * 7, 0.4, False,
+        )  # fmt: skip
+        for got, wanted in zip((model.vectors_, model.decisions_), expected, strict=True):
+            np.testing.assert_allclose(got.data, wanted, atol=1e-6)
+        top = model.predict(x[1:2], k=6)
+        chances.append(float(top.scores[0, top.labels[0].tolist().index(4)]))
+    assert chances[0] < chances[1] < chances[2]  # the longer the vectors, the sooner it learns
 
 
 def test_labels_are_drawn_evenly():

@@ -10,7 +10,7 @@ from labelwood.features.bag import BagVectorizer
 from labelwood.labelindex.codes import LabelCodes, label_codes
 from labelwood.labelindex.hierarchy import tree_from_clusters
 from labelwood.labelindex.huffman import huffman_tree
-from labelwood.models.hsoftmax import mean_weights
+from labelwood.models.hsoftmax import first_vectors, mean_weights
 from labelwood.models.vector_storage import StoredVectors
 from labelwood.models.weight_blocks import Rows
 
@@ -71,6 +71,22 @@ class TestMeans:
         np.testing.assert_allclose(bias, [0.25, 1, 0.5])
         equal, _ = mean_weights(rows, "equal")
         np.testing.assert_allclose(equal.data, [0.25, 0.25, 0.25, 0.5])
+
+    @pytest.mark.parametrize("dim", [1, 10, 100])
+    def test_first_vectors_have_the_same_length_at_every_dimension(self, dim):
+        vectors = first_vectors(3000, dim, 112, 1.5, 7)
+        assert vectors.shape == (3000, 112)
+        assert not vectors[:, dim:].any()
+        limit = 1.5 / np.sqrt(dim)
+        assert 0.99 * limit < vectors.max() <= limit * 1.0001
+        assert -limit * 1.0001 <= vectors.min() < -0.99 * limit
+        np.testing.assert_allclose((vectors**2).sum(axis=1).mean(), 1.5**2 / 3, rtol=0.05)
+        np.testing.assert_array_equal(vectors, first_vectors(3000, dim, 112, 1.5, 7))
+        assert not np.array_equal(vectors, first_vectors(3000, dim, 112, 1.5, 8))
+
+    def test_start_must_be_positive(self, rows):
+        with pytest.raises(ParamError, match="start"):
+            lw.HSoftmax(start=0).fit(*rows)
 
     def test_storages_keep_the_vectors(self):
         vectors = np.random.default_rng(1).standard_normal((7, 16)).astype(np.float32)

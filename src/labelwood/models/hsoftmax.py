@@ -49,6 +49,12 @@ class HSoftmaxParams(Params):
     dim: int = param(128, "length of the vectors", low=1, high=4096)
     epochs: int = param(25, "visits of every row", low=1, high=100_000)
     rate: float = param(0.2, "learning rate of the first step; falls to 0 in a straight line", low=0, low_open=True)
+    start: float = param(
+        1.0,
+        "the features' vectors start uniform in +-start / sqrt(dim); fastText's is 1 / sqrt(dim)",
+        low=0,
+        low_open=True,
+    )
     min_count: int = param(1, "features in fewer training rows are left out", low=1)
     weighting: str = param(
         "values", "what a feature counts in the mean: its value, or all the same", choices=WEIGHTINGS
@@ -102,10 +108,7 @@ class HSoftmax(Model):
         codes = self._codes(x, y, parameters, progress)
         stride = -(-parameters.dim // LANES) * LANES
         n_used = int(rank.max(initial=-1)) + 1
-        random = np.random.default_rng(parameters.seed)
-        vectors = np.zeros((n_used + 1, stride), np.float32)
-        vectors[:, : parameters.dim] = random.random((n_used + 1, parameters.dim), np.float32) * 2 - 1
-        vectors /= np.float32(parameters.dim)
+        vectors = first_vectors(n_used + 1, parameters.dim, stride, parameters.start, parameters.seed)
         plt = parameters.loss == "plt"
         decisions = np.zeros((codes.n_inner * (2 if plt else 1), stride), np.float32)
         order = np.flatnonzero(np.diff(y.indptr)).astype(np.int32)
@@ -282,6 +285,18 @@ def frequency_ranks(counts: npt.NDArray[Any], min_count: int) -> npt.NDArray[np.
     rank = np.full(len(counts), -1, np.int32)
     rank[used] = np.arange(len(used), dtype=np.int32)
     return rank
+
+
+def first_vectors(n: int, dim: int, stride: int, start: float, seed: int) -> npt.NDArray[np.float32]:
+    """Vectors (n, stride) of dim numbers, uniform in +-start / sqrt(dim), and zeros.
+
+    Their length, start / sqrt(3), does not depend on dim. Decisions start at 0, and vectors move only along decisions:
+    the shorter they are, the longer nothing is learned. fastText's +-1 / dim costs several epochs at dim 100.
+    """
+    vectors = np.zeros((n, stride), np.float32)
+    vectors[:, :dim] = np.random.default_rng(seed).random((n, dim), np.float32) * 2 - 1
+    vectors *= np.float32(start / math.sqrt(dim))
+    return vectors
 
 
 def mean_weights(rows: Rows, weighting: str) -> tuple[Rows, npt.NDArray[np.float32]]:
