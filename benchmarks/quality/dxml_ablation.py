@@ -47,9 +47,13 @@ def read(name: str) -> tuple[sparse.csr_matrix, ...]:
     return train.features(), train.y, test.features(), test.y
 
 
-def shown(top: lw.TopK, y: sparse.csr_matrix) -> str:
+def precision(top: lw.TopK, y: sparse.csr_matrix) -> list[float]:
     found = lw.evaluate(top, y)
-    return " | ".join(f"{found[f'P@{k}']:.2f}" for k in KS)
+    return [found[f"P@{k}"] for k in KS]
+
+
+def shown(values: list[float]) -> str:
+    return " | ".join(f"{value:.2f}" for value in values)
 
 
 def plain_neighbors(
@@ -68,21 +72,26 @@ def plain_neighbors(
     return best_labels(scores, max(KS)), f"k={rule.k}, temperature {rule.temperature:g}"
 
 
-def ablation(name: str, wanted: list[str], threads: int) -> None:
+def ablation(name: str, wanted: list[str], seeds: int, threads: int) -> None:
     x, y, test_x, test_y = read(name)
     print(f"{name}: {x.shape[0]:,} training rows, {test_x.shape[0]:,} test rows, {y.shape[1]:,} labels")
     print("| | P@1 | P@3 | P@5 | votes | fit, CPU s |")
     print("|---|---|---|---|---|---|")
     if x.shape[0] * x.shape[1] <= 100_000_000:
         top, rule = plain_neighbors(x, y, test_x)
-        print(f"| k-NN on the features | {shown(top, test_y)} | {rule} | |", flush=True)
+        print(f"| k-NN on the features | {shown(precision(top, test_y))} | {rule} | |", flush=True)
     for variant in wanted:
-        start = time.process_time()
-        model = lw.DXML(n_threads=threads, **VARIANTS[variant]).fit(x, y)
-        used = time.process_time() - start
-        rule = model.rule_
-        votes = f"k={rule.k}, temperature {rule.temperature:g}, blend {rule.blend:g}"
-        print(f"| {variant} | {shown(model.predict(test_x, max(KS)), test_y)} | {votes} | {used:.0f} |", flush=True)
+        figures = []
+        for seed in range(seeds):
+            start = time.process_time()
+            model = lw.DXML(n_threads=threads, seed=seed, **VARIANTS[variant]).fit(x, y)
+            used = time.process_time() - start
+            rule = model.rule_
+            votes = f"k={rule.k}, temperature {rule.temperature:g}, blend {rule.blend:g}"
+            figures.append(precision(model.predict(test_x, max(KS)), test_y))
+            print(f"| {variant}, seed {seed} | {shown(figures[-1])} | {votes} | {used:.0f} |", flush=True)
+        if seeds > 1:
+            print(f"| {variant}, mean of {seeds} seeds | {shown(list(np.mean(figures, axis=0)))} | | |", flush=True)
 
 
 def random_splits(name: str, n_rows: int, n_splits: int = 10) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -98,31 +107,37 @@ def random_splits(name: str, n_rows: int, n_splits: int = 10) -> list[tuple[np.n
     return [(order[:n_train], order[n_train:]) for order in orders]
 
 
-def splits(name: str, threads: int) -> None:
-    """Precision with the defaults on the ten random splits, and their mean."""
+def splits(name: str, some: range, threads: int) -> None:
+    """Precision with the defaults on random splits, and their mean."""
     whole = lw.read(DATA / name / "data.txt.gz")
     x, y = whole.features(), whole.y
     pairs = random_splits(name, x.shape[0])
     found = []
-    for split, (train, test) in enumerate(pairs):
+    for split in some[: len(pairs)]:
+        train, test = pairs[split]
+        start = time.process_time()
         model = lw.DXML(n_threads=threads).fit(x[train], y[train])
-        figures = lw.evaluate(model.predict(x[test], max(KS)), y[test])
-        found.append([figures[f"P@{k}"] for k in KS])
-        print(f"{name}, split {split}: " + " / ".join(f"{value:.2f}" for value in found[-1]), flush=True)
-    print(f"{name}, mean: " + " / ".join(f"{value:.2f}" for value in np.mean(found, axis=0)))
+        used = time.process_time() - start
+        found.append(precision(model.predict(x[test], max(KS)), y[test]))
+        print(f"{name}, split {split}: {shown(found[-1])} ({used:.0f} CPU s to fit)", flush=True)
+    print(f"{name}, mean of {len(found)}: {shown(list(np.mean(found, axis=0)))}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", help="a data set of LABELWOOD_DATA")
     parser.add_argument("--variants", help="some variants, separated by ';'")
+    parser.add_argument("--seeds", type=int, default=1, help="train every variant with so many seeds")
     parser.add_argument("--splits", action="store_true", help="the ten random splits instead")
+    parser.add_argument("--some", help="with --splits, some of them: '0:5' for the first five")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     if options.splits:
-        splits(options.name, options.threads)
+        first, last = (int(part) for part in (options.some or "0:10").split(":"))
+        splits(options.name, range(first, last), options.threads)
     else:
-        ablation(options.name, options.variants.split(";") if options.variants else list(VARIANTS), options.threads)
+        wanted = options.variants.split(";") if options.variants else list(VARIANTS)
+        ablation(options.name, wanted, options.seeds, options.threads)
 
 
 if __name__ == "__main__":

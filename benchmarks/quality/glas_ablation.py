@@ -1,12 +1,14 @@
 """GLaS against its own parts: regularizers, the ReLU, input dropout; test P@1 and the gap to the training rows.
 
     python benchmarks/quality/glas_ablation.py FOLDER [--seeds 3] [--rows N] [--out table.json] [--picture FILE.png]
+    python benchmarks/quality/glas_ablation.py FOLDER --set loss=snm,map=nonlinear,optimizer=adam
     python benchmarks/quality/glas_ablation.py FOLDER --beside-tree
 
-FOLDER holds train.txt.gz and test.txt.gz. The weight of each regularizer is chosen on a fifth of the training rows
-(at most 3000) after training on the rest (at most --choose-rows), seed 0; then every variant is trained on all
-training rows with each seed and the test rows are asked. The picture: P@1 of training and test rows after each epoch,
-with and without regularizers, seed 0. --beside-tree: GLaS and the linear tree with their defaults, by label frequency.
+FOLDER holds train.txt.gz and test.txt.gz. The weight of each regularizer is chosen on --folds fifths of the training
+rows, each asked after training on the other rows (at most --choose-rows); then every variant is trained on all
+training rows with each seed and the test rows are asked (--choose-only: not yet). The picture: P@1
+of training and test rows after each epoch, with and without regularizers, seed 0. --beside-tree: GLaS and the linear
+tree with their defaults, by label frequency.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from labelwood.matrices import as_features, as_labels, normalized_rows
 from labelwood.models.neural.forward import bag_forward, unit_rows
 from labelwood.models.neural.glas import GLaSParams
 from labelwood.models.neural.glas_training import label_vectors, trained_glas
-from labelwood.models.neural.sampling import validation_split
 from labelwood.progress import SILENT
 
-WEIGHTS = (10.0, 100.0, 1000.0)
+WEIGHTS = (10.0, 100.0, 1000.0, 3000.0, 10_000.0)
+FOLDS = 5
 MEASURED = 3000  # training rows whose P@1 is measured
 
 
@@ -73,16 +75,23 @@ def variants(weights):
     }
 
 
-def chosen_weights(train, grid, most, more):
-    rows, held = validation_split(train[0].shape[0], 0.2, 9, 3000)
-    rows = np.sort(rows[keyed_order(len(rows), 1)[:most]])
-    part, rest = (train[0][rows], train[1][rows]), (train[0][held], train[1][held])
+def fold(data, number, most):
+    """(training rows, held-out rows) of one fifth: features and labels of both."""
+    order = keyed_order(data[0].shape[0], 77)
+    begin, end = (len(order) * place // FOLDS for place in (number, number + 1))
+    rows, held = np.sort(np.concatenate([order[:begin], order[end:]])[:most]), np.sort(order[begin:end])
+    return (data[0][rows], data[1][rows]), (data[0][held], data[1][held])
+
+
+def chosen_weights(train, grid, most, folds, more):
     found = {}
+    parts = [fold(train, number, most) for number in range(folds)]
     for regularizer in ("glas", "spreadout", "gravity"):
         tried = {}
         for weight in grid:
             settings = {**more, "regularizer": regularizer, "weight": weight}
-            tried[weight] = curve(settings, part, rest, 0, False)[-1][1]
+            runs = [curve(settings, *part, 10 * number, False)[-1][1] for number, part in enumerate(parts)]
+            tried[weight] = round(float(np.mean(runs)), 2)
         found[regularizer] = max(tried, key=tried.get)
         print(f"{regularizer}: validation P@1 by weight {tried}", flush=True)
     return found
@@ -100,6 +109,17 @@ def beside_tree(train, test):
         wanted += [f"P@1[{band}]" for band in ("head", "torso", "tail")]
         shown = {name: round(found[name], 2) for name in wanted}
         print(f"{model.name}: {used:.0f} CPU s to fit; {shown}", flush=True)
+
+
+def settings_of(text):
+    """'dim=128,loss=snm' as a dictionary of numbers and words."""
+    found = {}
+    for name, value in (pair.split("=") for pair in text.split(",") if pair):
+        try:
+            found[name] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name] = value
+    return found
 
 
 def draw(curves, path, title):
@@ -127,8 +147,9 @@ def main():
     parser.add_argument("--rows", type=int, help="train on so many random training rows only")
     parser.add_argument("--weights", help="as 'glas=100,spreadout=10,gravity=10': do not choose")
     parser.add_argument("--choose-rows", type=int, default=12_000, help="rows to train on when weights are chosen")
-    parser.add_argument("--epochs", type=int)
-    parser.add_argument("--dim", type=int)
+    parser.add_argument("--folds", type=int, default=1, help=f"of the {FOLDS} fifths, those used to choose")
+    parser.add_argument("--choose-only", action="store_true", help="choose weights, leave the test rows alone")
+    parser.add_argument("--set", default="", help="parameters of all variants: 'dim=128,epochs=4'")
     parser.add_argument("--variants", help="some variants, separated by ';'")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument(
@@ -145,12 +166,13 @@ def main():
     if options.beside_tree:
         beside_tree(train, test)
         return
-    given = {"epochs": options.epochs, "dim": options.dim}
-    more = {name: value for name, value in given.items() if value}
+    more = settings_of(options.set)
     if options.weights:
         weights = {name: float(value) for name, value in (pair.split("=") for pair in options.weights.split(","))}
     else:
-        weights = chosen_weights(train, WEIGHTS, options.choose_rows, more)
+        weights = chosen_weights(train, WEIGHTS, options.choose_rows, options.folds, more)
+    if options.choose_only:
+        return
     table, curves = {"weights": weights}, {}
     wanted = options.variants.split(";") if options.variants else None
     for name, settings in variants(weights).items():
