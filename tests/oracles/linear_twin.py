@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize
 
 from labelwood.models.weight_blocks import Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
 from labelwood.progress import SILENT
@@ -75,24 +74,38 @@ def pulls(loss, margin, C):
     return C / (1 + np.exp(np.minimum(margin, 500)))
 
 
+def curvatures(loss, margin, C):
+    """d2(errors)/d(margin)2 of every row, where the squared hinge bends from the right."""
+    if loss == "squared-hinge":
+        return 2 * SLACK_SCALE * C * (margin < 1)
+    chance = 1 / (1 + np.exp(np.minimum(margin, 500)))
+    return C * chance * (1 - chance)
+
+
 def optimum(loss, x, positive, C, bias):
-    """The smallest value of `objective`, by a quasi-Newton method in double precision."""
+    """The smallest value of `objective`, by Newton's method with halved steps in double precision.
+
+    A quasi-Newton method is not enough: with C = 100 its line search may end a per cent above the optimum.
+    """
     design = np.hstack([x, np.full((len(x), 1), float(bias))]) if bias else x
     sign = np.where(positive, 1.0, -1.0)
 
-    def value_and_slope(w):
-        margin = sign * (design @ w)
-        return 0.5 * w @ w + np.sum(C * errors(loss, margin)), w - design.T @ (sign * pulls(loss, margin, C))
+    def value(w):
+        return 0.5 * w @ w + np.sum(C * errors(loss, sign * (design @ w)))
 
-    start = np.zeros(design.shape[1])
-    found = minimize(
-        value_and_slope,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 20000, "maxfun": 40000, "ftol": 1e-13, "gtol": 1e-9},
-    )
-    return found.fun
+    w = np.zeros(design.shape[1])
+    for _ in range(1000):
+        margin = sign * (design @ w)
+        slope = w - design.T @ (sign * pulls(loss, margin, C))
+        bend = np.eye(len(w)) + design.T @ (curvatures(loss, margin, C)[:, None] * design)
+        step = np.linalg.solve(bend, slope)
+        size = 1.0
+        while value(w - size * step) >= value(w) and size > 1e-12:
+            size /= 2
+        if size <= 1e-12:
+            return value(w)
+        w = w - size * step
+    raise AssertionError("Newton's method did not end")
 
 
 def descend(x, positive, C, bias, eps, max_passes=10000, seed=0):
