@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import labelwood as lw
 
-FOLDER = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data")
 NAMES = [
     "Bibtex",
     "CVE-Products",
@@ -23,16 +20,9 @@ NAMES = [
 ]
 
 
-def folder_of(name):
-    folder = FOLDER / name
-    if not folder.is_dir():
-        pytest.skip(f"no real data in {folder}; set LABELWOOD_DATA")
-    return folder
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_sizes_agree_with_the_statistics(name):
-    folder = folder_of(name)
+def test_sizes_agree_with_the_statistics(data_file, name):
+    folder = data_file(name)
     known = json.loads((folder / "stats.json").read_text())
     test = lw.read(folder / "test.txt.gz")
     assert (test.n_rows, test.n_features, test.n_labels) == (known["n_test"], known["D"], known["L"])
@@ -45,17 +35,17 @@ def test_sizes_agree_with_the_statistics(name):
     assert len(train.feature_names) == known["D"]
 
 
-def test_eurlex_is_what_its_readme_says():
-    data = lw.read(folder_of("EURLEX57K") / "test.txt.gz")
+def test_eurlex_is_what_its_readme_says(data_file):
+    data = lw.read(data_file("EURLEX57K", "test.txt.gz"))
     assert data.label_names[:2] == ("adhesive", "State trading")
     lengths = np.sqrt(np.asarray(data.x.multiply(data.x).sum(axis=1)).ravel())
     np.testing.assert_allclose(lengths, 1, atol=2e-3)  # unit rows, rounded to four places
 
 
-def test_a_bad_index_in_a_real_file_names_its_line(tmp_path):
+def test_a_bad_index_in_a_real_file_names_its_line(data_file, tmp_path):
     import gzip
 
-    content = gzip.decompress((folder_of("Bibtex") / "test.txt.gz").read_bytes()).split(b"\n")
+    content = gzip.decompress(data_file("Bibtex", "test.txt.gz").read_bytes()).split(b"\n")
     content[1234] += b" 1836:1"
     path = tmp_path / "test.txt"
     path.write_bytes(b"\n".join(content))

@@ -1,26 +1,15 @@
 """Real raw texts: read with their label names, and the same labels as in the feature files."""
 
 import gzip
-import os
-from pathlib import Path
 
 import pytest
 
 from labelwood.data.table import read_table, sniff_table
 
-DATA = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 
-
-def raw(name, part):
-    path = DATA / name / f"{part}_raw.jsonl.gz"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent; set LABELWOOD_DATA to the folder of the real data sets")
-    return path
-
-
-def labels_of_features(name, part, n_rows):
+def labels_of_features(path, n_rows):
     """The label columns of the first rows of the feature file."""
-    with gzip.open(DATA / name / f"{part}.txt.gz", "rt") as stream:
+    with gzip.open(path, "rt") as stream:
         next(stream)
         return [sorted(map(int, filter(None, next(stream).split(" ", 1)[0].split(",")))) for _ in range(n_rows)]
 
@@ -32,8 +21,8 @@ def labels_of_features(name, part, n_rows):
     ("CookingStackExchange", "test", (3_000, 736), "acidity"),
     ("CVE-Products", "test", (16_947, 14_750), "c:CWE-1004"),
 ])  # fmt: skip
-def test_texts_have_the_columns_of_the_feature_files(name, part, shape, first_name):
-    path = raw(name, part)
+def test_texts_have_the_columns_of_the_feature_files(data_file, name, part, shape, first_name):
+    path = data_file(name, f"{part}_raw.jsonl.gz")
     assert sniff_table(path.name, b"") == "jsonl"
     data = read_table(path, format="jsonl")
     assert data.y.shape == shape
@@ -42,11 +31,12 @@ def test_texts_have_the_columns_of_the_feature_files(name, part, shape, first_na
     assert len(set(data.row_ids)) == shape[0]
     assert all(data.texts)
     n = min(1000, shape[0])
-    assert [data.y[row].indices.tolist() for row in range(n)] == labels_of_features(name, part, n)
+    features = data_file(name, f"{part}.txt.gz")
+    assert [data.y[row].indices.tolist() for row in range(n)] == labels_of_features(features, n)
 
 
-def test_a_split_of_real_data_keeps_every_label_in_training():
-    data = read_table(raw("CookingStackExchange", "train"), format="jsonl")
+def test_a_split_of_real_data_keeps_every_label_in_training(data_file):
+    data = read_table(data_file("CookingStackExchange", "train_raw.jsonl.gz"), format="jsonl")
     train, test = data.split(0.2, seed=3)
     assert len(test) == 2481
     used = data.y.getnnz(axis=0) > 0

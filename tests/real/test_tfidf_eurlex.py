@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,15 +9,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer as Reference
 
 from labelwood.features.tfidf import TfidfVectorizer
 
-DATA = Path(os.environ.get("LABELWOOD_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
-FILE = DATA / "EURLEX57K" / "test_raw.jsonl.gz"
-
 
 @pytest.fixture(scope="module")
-def texts():
-    if not FILE.exists():
-        pytest.skip(f"{FILE} is not there; set LABELWOOD_DATA to the folder of the data sets")
-    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
+def texts(data_file):
+    with gzip.open(data_file("EURLEX57K", "test_raw.jsonl.gz"), "rt", encoding="utf-8") as lines:
         return [json.loads(line)["text"] for line, _ in zip(lines, range(1500), strict=False)]
 
 

@@ -1,21 +1,12 @@
 """partial_fit on real data: the second half of the rows, taught to a model of the first, against training on all."""
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pytest
 
 import labelwood as lw
 
-FOLDER = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data")
 
-
-def test_the_second_half_of_cooking():
-    folder = FOLDER / "CookingStackExchange"
-    if not folder.is_dir():
-        pytest.skip(f"no real data in {folder}; set LABELWOOD_DATA")
-    train, test = lw.read(folder / "train.txt.gz"), lw.read(folder / "test.txt.gz")
+def test_the_second_half_of_cooking(data_file):
+    train, test = (lw.read(data_file("CookingStackExchange", f"{part}.txt.gz")) for part in ("train", "test"))
     order = np.random.default_rng(0).permutation(train.n_rows)
     first, second = train.take(order[: train.n_rows // 2]), train.take(order[train.n_rows // 2 :])
 
