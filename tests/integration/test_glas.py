@@ -140,12 +140,13 @@ def test_the_first_scale_grows_with_labels_and_labels_of_a_row():
     )
 
 
+@pytest.mark.parametrize("widen", [1, 3])
 @pytest.mark.parametrize("kind", ["residual", "nonlinear"])
-def test_all_outputs_of_a_layer_have_one_length(kind):
+def test_all_outputs_of_a_layer_have_one_length(kind, widen):
     torch.manual_seed(2)
-    layer = RowMap(40, 12, kind, weight_norm=True)
+    layer = RowMap(40, 12, kind, weight_norm=True, widen=widen)
     with torch.no_grad():
-        layer.first.weight.mul_(torch.rand(12))
+        layer.first.weight.mul_(torch.rand(12 * widen))
         layer.second.weight.mul_(torch.rand(12, 1))
         layer.first_length.fill_(3.0)
         layer.second_length.fill_(0.5)
@@ -160,10 +161,14 @@ def test_all_outputs_of_a_layer_have_one_length(kind):
     np.testing.assert_allclose(unit_rows(bag_forward(arrays, x[:50])), wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["residual", "nonlinear", "linear"])
-def test_reasons_add_up_for_every_map(kind):
+@pytest.mark.parametrize(
+    ("kind", "widen"), [("residual", 1), ("residual", 3), ("nonlinear", 1), ("nonlinear", 3), ("linear", 3)]
+)
+def test_reasons_add_up_for_every_map(kind, widen):
     x, y = problem()
-    model = lw.GLaS(**QUICK, map=kind).fit(x, y)
+    model = lw.GLaS(**QUICK, map=kind, widen=widen).fit(x, y)
+    assert model.map_["table"].shape[1] == model.parameters_.dim * (1 if kind == "linear" else widen)
+    assert model.label_vectors().shape[1] == model.vectors(x).shape[1] == model.parameters_.dim
     top = model.predict(x[:20], k=3)
     for row in range(20):
         for label, score in zip(top.labels[row], top.scores[row], strict=True):
@@ -185,6 +190,18 @@ def test_damaged_models_are_refused(fitted):
         copy.label_counts_ = fitted.label_counts_
         with pytest.raises(ModelFileError):
             copy._restore({**arrays, name: bad}, facts)
+
+
+def test_a_wide_map_is_saved_and_loaded(tmp_path):
+    x, y = problem()
+    model = lw.GLaS(**QUICK, widen=2).fit(x, y)
+    model.save(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(x, k=3).scores, model.predict(x, k=3).scores)
+    assert loaded.structure() == model.structure()
+    wide = np.ascontiguousarray(np.tile(model.map_["outer"], (1, 3)))
+    with pytest.raises(ModelFileError):  # more numbers than the sparse layer has outputs
+        loaded._restore({**model._arrays(), "map.outer": wide}, model._facts())
 
 
 def test_loading_and_answering_need_no_torch(fitted, tmp_path):

@@ -66,9 +66,13 @@ def vector_reasons(
         outer = arrays["outer"].astype(np.float64)
         on = (before > 0).astype(np.float64) if ACTIVATIONS[int(arrays["kind"][0])] == "relu" else np.ones_like(before)
         skip = int(arrays["kind"][1]) == LINEAR_SUM  # the map's linear part is added to what the ReLUs let through
-        after = (before * on) @ outer + arrays["outer_bias"] + (before if skip else 0.0)
+        dim = len(back)
+        after = (before * on) @ outer + arrays["outer_bias"] + (before[:dim] if skip else 0.0)
         shift = float(arrays["outer_bias"] @ back)
-        back = (outer @ back) * on + (back if skip else 0.0)
+        through = (outer @ back) * on
+        if skip:
+            through[:dim] += back
+        back = through
     length = float(np.sqrt(np.square(after).sum())) or 1.0
     shift = (shift + float(arrays["bias"] @ back)) / length
     pushes = arrays["table"][unit.indices].astype(np.float64) @ back / length * unit.data

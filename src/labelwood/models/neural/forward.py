@@ -16,7 +16,7 @@ from labelwood.matrices import column_ids, row_pointers
 Floats = npt.NDArray[np.float32]
 ACTIVATIONS = ("relu", "tanh", "none")
 # The second number of an encoder's "kind": what is added to the output of its last layer. Nothing; the activated
-# first layer; or the first layer before its activation.
+# first layer; or the first layer before its activation (of a wide first layer, as many outputs as the last has).
 NO_SUM, ACTIVATED_SUM, LINEAR_SUM = range(3)
 
 
@@ -53,8 +53,11 @@ def unit_rows(vectors: Floats) -> Floats:
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)
 
 
-def check_encoder(arrays: Mapping[str, Any], n_inputs: int, owner: str) -> int:
-    """The dimension of a saved encoder's vectors; ModelFileError if its arrays do not fit together."""
+def check_encoder(arrays: Mapping[str, Any], n_inputs: int, owner: str, *, wide: bool = False) -> int:
+    """The dimension of a saved encoder's vectors; ModelFileError if its arrays do not fit together.
+
+    wide: the first layer may have more outputs than the vectors have numbers, where a last layer follows.
+    """
     table = arrays["table"]
     if table.dtype != np.float32 or table.ndim != 2 or table.shape[0] != n_inputs:
         raise ModelFileError(
@@ -75,6 +78,8 @@ def check_encoder(arrays: Mapping[str, Any], n_inputs: int, owner: str) -> int:
         width = int(arrays["inner"].shape[-1])
         expected |= {"inner": (dim, width), "inner_bias": (width,)}
     if "outer" in arrays:
+        if wide and kind[1] != ACTIVATED_SUM and arrays["outer"].ndim == 2:
+            dim = min(dim, int(arrays["outer"].shape[1]))
         expected |= {"outer": (width, dim), "outer_bias": (dim,)}
     elif width != dim:
         raise ModelFileError(f"{owner}: the inner layer gives {width} numbers, not {dim}")
@@ -100,7 +105,7 @@ def _block_forward(arrays: Mapping[str, Any], vectors: Floats, n_threads: int | 
         inside = dense_product(inside, arrays["outer"], n_threads)
         inside += arrays["outer_bias"]
     if added and inside is not first:
-        inside += vectors if added == LINEAR_SUM else first
+        inside += vectors[:, : inside.shape[1]] if added == LINEAR_SUM else first
     return inside
 
 

@@ -40,6 +40,7 @@ class GLaSParams(Params):
         "rows to vectors: one sparse layer (linear); then ReLU and a layer (nonlinear); both added (residual)",
         choices=("residual", "nonlinear", "linear"),
     )
+    widen: int = param(1, "nonlinear and residual: the sparse layer has so many times dim outputs", low=1, high=64)
     regularizer: str = param(
         "glas", "what is asked of label vectors beside fitting", choices=("glas", "spreadout", "gravity", "none")
     )
@@ -114,10 +115,11 @@ class GLaS(Model):
         n_labels = int(y.shape[1])
         sampled = parameters.loss != "softmax" or n_labels > parameters.full_softmax
         # Weights, two moments, a gradient, the best weights and those of the last step, the model itself, one more.
-        tables = 8 * 4 * parameters.dim * (int(x.shape[1]) + n_labels + 2 * parameters.dim)
+        width = parameters.dim * (1 if parameters.map == "linear" else parameters.widen)
+        tables = 8 * 4 * (width * (int(x.shape[1]) + 2 * parameters.dim) + parameters.dim * n_labels)
         batch = min(parameters.batch_size, int(x.shape[0]))
-        width = min(n_labels, parameters.negatives + batch * 64) if sampled else n_labels
-        batches = 4 * 8 * batch * (width + 4 * parameters.dim)
+        compared = min(n_labels, parameters.negatives + batch * 64) if sampled else n_labels
+        batches = 4 * 8 * batch * (compared + 2 * width + 2 * parameters.dim)
         pairs = min(float(np.square(np.diff(y.indptr).astype(np.float64)).sum()), float(KEPT_PAIRS))
         rows = 12 * int(x.nnz) + 8 * int(y.nnz)
         return int(tables + batches + 40 * pairs + 2 * rows + (300 << 20))  # torch itself
@@ -130,7 +132,7 @@ class GLaS(Model):
     def label_vectors(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         """The vectors of all labels, float32 (n_labels, dim), of length 1; 0 for labels without a training row."""
         self._check_fitted()
-        found = np.zeros((self.n_labels_, self.map_["table"].shape[1]), np.float32)
+        found = np.zeros((self.n_labels_, self.parameters_.dim), np.float32)
         if self.index_ is not None:
             found[self.seen_] = self.index_.store.floats()
         return found
@@ -138,7 +140,7 @@ class GLaS(Model):
     def structure(self) -> dict[str, float]:
         """The size of the vectors, how many labels have one, and the measured recall of the label search."""
         recall = 1.0 if self.index_ is None else self.index_.recall
-        return {"dimensions": self.map_["table"].shape[1], "labels with a vector": len(self.seen_), "recall": recall}
+        return {"dimensions": self.parameters_.dim, "labels with a vector": len(self.seen_), "recall": recall}
 
     def _vectors(self, x: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float32]]:
         return unit_rows(bag_forward(self.map_, normalized_rows(x), self.parameters_.n_threads))
@@ -163,7 +165,7 @@ class GLaS(Model):
 
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
         self.map_ = {name[len(_MAP) :]: array for name, array in arrays.items() if name.startswith(_MAP)}
-        dim = check_encoder(self.map_, self.n_features_, "glas")
+        dim = check_encoder(self.map_, self.n_features_, "glas", wide=True)
         self.seen_ = arrays["seen"]
         if self.seen_.dtype != np.int32 or self.seen_.ndim != 1:
             raise ModelFileError(f"glas: seen must be int32 numbers, but is {self.seen_.dtype} {self.seen_.shape}")

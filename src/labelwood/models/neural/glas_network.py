@@ -28,24 +28,26 @@ class RowMap(nn.Module):
     """Sparse rows -> vectors of length 1, by one of MAPS.
 
     "linear": e = W x + b. "nonlinear": V relu(e) + c. "residual": e + V relu(e) + c, which starts as the linear map.
+    widen: e has so many times dim numbers; the ReLU sees all of them, the residual's first term is the first dim.
 
     Weight normalisation with one shared length: every output of a layer has a direction of its own and all have the
     layer's length g. The gradient of a direction's length, which the output does not depend on, is left out: with it
     the sparse layer's gradient would be dense.
     """
 
-    def __init__(self, n_features: int, dim: int, kind: str, weight_norm: bool) -> None:
+    def __init__(self, n_features: int, dim: int, kind: str, weight_norm: bool, widen: int = 1) -> None:
         super().__init__()
-        self.weight_norm, self.residual = weight_norm, kind == "residual"
-        self.first = SparseLinear(n_features, dim, spread=FIRST_SPREAD)
-        self.first_bias = nn.Parameter(torch.zeros(dim))
-        self.second = None if kind == "linear" else nn.Linear(dim, dim)
-        self.first_length = nn.Parameter(torch.tensor((n_features / dim) ** 0.5)) if weight_norm else None
+        self.weight_norm, self.residual, self.dim = weight_norm, kind == "residual", dim
+        width = dim if kind == "linear" else widen * dim
+        self.first = SparseLinear(n_features, width, spread=FIRST_SPREAD)
+        self.first_bias = nn.Parameter(torch.zeros(width))
+        self.second = None if kind == "linear" else nn.Linear(width, dim)
+        self.first_length = nn.Parameter(torch.tensor((n_features / width) ** 0.5)) if weight_norm else None
         # The residual starts near zero: the network learns a correction of the linear map.
         share = RESIDUAL_SPREAD if self.residual else 1.0
         self.second_length = nn.Parameter(torch.tensor(share)) if weight_norm and self.second is not None else None
         if self.second is not None:
-            nn.init.normal_(self.second.weight, std=share * dim**-0.5)
+            nn.init.normal_(self.second.weight, std=share * width**-0.5)
             nn.init.zeros_(self.second.bias)
 
     def forward(self, batch: RowBatch) -> Tensor:
@@ -58,7 +60,7 @@ class RowMap(nn.Module):
             if self.second_length is not None:
                 inside = inside * _each(self.second_length, inside.shape[1])
             inside = inside + self.second.bias
-            vectors = vectors + inside if self.residual else inside
+            vectors = vectors[:, : self.dim] + inside if self.residual else inside
         return normalize(vectors, dim=1, eps=EPS)
 
     def table_parameters(self) -> list[nn.Parameter]:
@@ -101,7 +103,7 @@ class GlasNetwork(nn.Module):
 
     def __init__(self, n_features: int, n_labels: int, parameters: Any, sampled: bool, scale: float) -> None:
         super().__init__()
-        self.map = RowMap(n_features, parameters.dim, parameters.map, parameters.weight_norm)
+        self.map = RowMap(n_features, parameters.dim, parameters.map, parameters.weight_norm, parameters.widen)
         self.labels = nn.Embedding(n_labels, parameters.dim, sparse=sampled)
         nn.init.normal_(self.labels.weight, std=parameters.dim**-0.5)
         self.label_length = nn.Parameter(torch.tensor(float(scale)))
