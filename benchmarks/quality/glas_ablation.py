@@ -2,6 +2,7 @@
 
     python benchmarks/quality/glas_ablation.py FOLDER [--seeds 3] [--rows N] [--out table.json] [--picture FILE.png]
     python benchmarks/quality/glas_ablation.py FOLDER --set loss=snm,map=nonlinear,optimizer=adam
+    python benchmarks/quality/glas_ablation.py FOLDER --set dim=32,widen=8 --for 'GLaS, linear map: lr=0.006'
     python benchmarks/quality/glas_ablation.py FOLDER --beside-tree
 
 FOLDER holds train.txt.gz and test.txt.gz. The weight of each regularizer is chosen on --folds fifths of the training
@@ -150,6 +151,9 @@ def main():
     parser.add_argument("--folds", type=int, default=1, help=f"of the {FOLDS} fifths, those used to choose")
     parser.add_argument("--choose-only", action="store_true", help="choose weights, leave the test rows alone")
     parser.add_argument("--set", default="", help="parameters of all variants: 'dim=128,epochs=4'")
+    parser.add_argument(
+        "--for", dest="own", action="append", default=[], help="more parameters of one variant: 'VARIANT: lr=0.006'"
+    )
     parser.add_argument("--variants", help="some variants, separated by ';'")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument(
@@ -174,13 +178,18 @@ def main():
     if options.choose_only:
         return
     table, curves = {"weights": weights}, {}
+    own = {name.strip(): settings_of(text.strip()) for name, text in (part.split(":") for part in options.own)}
+    if unknown := set(own) - set(variants(weights)):
+        parser.error(f"--for must name variants ({'; '.join(variants(weights))}), but has {'; '.join(unknown)}")
     wanted = options.variants.split(";") if options.variants else None
     for name, settings in variants(weights).items():
         if wanted is not None and name not in wanted:
             continue
         started = time.process_time()
         runs = [
-            curve({**settings, **more}, train, test, seed, options.picture is not None and seed == 0)
+            curve(
+                {**settings, **more, **own.get(name, {})}, train, test, seed, options.picture is not None and seed == 0
+            )
             for seed in range(options.first_seed, options.first_seed + options.seeds)
         ]
         curves[name] = runs[0]
