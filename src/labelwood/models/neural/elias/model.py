@@ -20,7 +20,7 @@ from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.mixing import mean_scores
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
-from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, hits_of, log_q
+from labelwood.models.neural.elias.calibration import HeldOut, Scoring, choose_scoring, held_out, hits_of, log_q
 from labelwood.models.neural.elias.index import Floats, Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.inputs import (
     BOTH,
@@ -40,6 +40,7 @@ from labelwood.models.neural.elias.ranker import (
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, UnitRows, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_trees
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.forward import unit_rows
 from labelwood.models.neural.runtime import require_torch
@@ -109,15 +110,25 @@ class ELIAS(Model):
         if p.ranker:
             rank = rank_features(rows)
             self.ranker_ = ranker_of(rows[trained], y[trained], stages[0].partition, indexes, rank, p, progress)
+        self.votes_: TreeVotes | None = None
         if len(kept):
             chosen = [
                 _chosen_scoring(index, self.ranker_, self.candidates_, rows[kept], y[kept], counts, p)
                 for index in indexes
             ]
             scorings = [pair[0] for pair in chosen]
-            self.held_out_ = chosen[0][1]
+            found = mean_scores([pair[1] for pair in chosen])
+            if p.ranker and p.trees != 0:
+                n_trees = p.n_models if p.trees is None else p.trees
+                trees = trained_trees(rows[trained], y[trained], n_trees, p, progress)
+                weight = chosen_weight(trees, rows[kept], y[kept], found)
+                if weight:
+                    found = TreeVotes(trees, weight).added(rows[kept], *found)
+                    self.votes_ = TreeVotes(trained_trees(rows, y, n_trees, p, progress), weight)
+            pairs = held_out(found[0], found[1].astype(np.float32), None, y[kept])
+            self.held_out_ = _figures(pairs, found[1], counts)
             if self.zero_shot_ is not None:
-                self.zero_shot_ = self.zero_shot_.on_the_scale_of(*chosen[0][2])
+                self.zero_shot_ = self.zero_shot_.on_the_scale_of(found[1], pairs.truth)
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 every, start = np.concatenate([trained, kept]), (self.ranker_, len(trained))
                 self.ranker_ = ranker_of(rows[every], y[every], stages[0].partition, indexes, rank, p, progress, *start)
@@ -188,7 +199,7 @@ class ELIAS(Model):
 
     def _answer(self, x: sparse.csr_matrix, labels: Int32, scores: npt.NDArray[np.float32]) -> None:
         """Fill in the best labels of some rows."""
-        if self.zero_shot_ is not None or len(self.members_) > 1:
+        if self.zero_shot_ is not None or self.votes_ is not None or len(self.members_) > 1:
             found, best = top_of(*self._scored(x), labels.shape[1])
             labels[:, : found.shape[1]], scores[:, : found.shape[1]] = found, best
             return
@@ -204,6 +215,8 @@ class ELIAS(Model):
         rows = UnitRows(x)
         found = [self._member_scores(member, rows) for member in self.members_]
         labels, scores = found[0] if len(found) == 1 else mean_scores(found)
+        if self.votes_ is not None:
+            labels, scores = self.votes_.added(x, labels, scores)
         if self.zero_shot_ is None or self._reader is None:
             return labels, scores
         vectors = unit_rows(x[:, self._n_inputs() - self._reader.width :].toarray())
@@ -217,7 +230,7 @@ class ELIAS(Model):
     # explanations
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        """Node 0: the ranker with the row's features, node 1: the index, node 2: calibration and ensemble."""
+        """Node 0: the ranker with the row's features, node 1: the index, node 2: calibration, trees and ensemble."""
         labels, scores = self._scored(row)
         at = np.flatnonzero(labels[0] == label)
         score = float(np.float32(scores[0, at[0]])) if len(at) else 0.0
@@ -264,6 +277,8 @@ class ELIAS(Model):
             "vector length": int(index.label_weight.shape[1]),
             "power of p": self.members_[0].scoring.power_p,
             "weight of the calibration tree": self.members_[0].scoring.weight,
+            "linear trees": 0 if self.votes_ is None else len(self.votes_.trees.trees_),
+            "weight of the linear trees": 0.0 if self.votes_ is None else self.votes_.weight,
         }
 
     def pruned(self, *, threshold: float | None = None, top: int | None = None, renormalize: bool = False) -> ELIAS:
@@ -302,6 +317,8 @@ class ELIAS(Model):
             arrays |= self.zero_shot_.to_arrays()
         if self.ranker_ is not None:
             arrays |= self.ranker_.to_arrays()
+        if self.votes_ is not None:
+            arrays |= self.votes_.to_arrays()
         return arrays
 
     def _facts(self) -> dict[str, Any]:
@@ -311,6 +328,8 @@ class ELIAS(Model):
         }
         if self._reader is not None:
             facts["text_encoder"] = self._reader.facts
+        if self.votes_ is not None:
+            facts["trees"] = self.votes_.facts()
         return facts
 
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
@@ -341,6 +360,11 @@ class ELIAS(Model):
         self.ranker_ = None
         if self.parameters_.ranker:
             self.ranker_ = Ranker.from_arrays(arrays, self._n_inputs(), self.n_labels_)
+        self.votes_ = None
+        if "trees" in facts:
+            self.votes_ = TreeVotes.from_saved(
+                facts["trees"], arrays, self._n_inputs(), self.n_labels_, self.parameters_.n_threads
+            )
 
 
 def _without_text_columns(parts: list[Contribution], n_features: int) -> list[Contribution]:
@@ -358,18 +382,21 @@ def _chosen_scoring(
     y: sparse.csr_matrix,
     counts: npt.NDArray[np.int64],
     parameters: Any,
-) -> tuple[Scoring, Arrays, tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]]:
-    """(scoring of one index, chosen on held-out rows; how well it finds their labels; their pairs: scores, truth)."""
+) -> tuple[Scoring, tuple[Int32, npt.NDArray[np.float64]]]:
+    """(scoring of one index, chosen on held-out rows; their labels and scores)."""
     found, log_p, margins = judged_rows(index, ranker, rows, n_candidates, parameters.n_threads)
     logs = None if margins is None else log_q(margins)
     pairs = held_out(found, log_p, logs, y)
     scoring = choose_scoring(pairs, counts, calibrate=parameters.calibration)
     scores = scoring.scores(log_p, logs, counts[np.maximum(found, 0)])
-    labels, _ = top_of(found, scores, 100)
-    judged = np.where(found < 0, 0.0, scores), pairs.truth
+    return scoring, (found, np.where(found < 0, 0.0, scores))
+
+
+def _figures(pairs: HeldOut, scores: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> Arrays:
+    """How well the scores of held-out pairs find the labels of their rows: recall by answers, and by decile."""
+    labels, _ = top_of(pairs.labels, scores, 100)
     hits = hits_of(pairs, labels)
-    figures: Arrays = {
+    return {
         "recall": recall_curve(hits, pairs.n_true),
         "deciles": decile_recall(labels, hits, pairs.n_true, label_deciles(counts)),
     }
-    return scoring, figures, judged

@@ -62,5 +62,12 @@ class ELIASParams(Params):
     candidates: int = param(
         50, "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows", low=0
     )
+    trees: int | None = param(
+        None,
+        "linear trees that vote beside the ranker if held-out rows want them; None: as many as indexes, 0: none",
+        low=0,
+        high=1000,
+        kind=int,
+    )
     prune: float = param(0.01, "ranker: weights smaller than this are dropped", low=0)
     validation: float = param(0.05, "share of the rows held out to choose the scoring, at most 4000", low=0, high=0.5)
