@@ -1,4 +1,4 @@
-"""What each part of ELIAS++ adds: stage 1, stage 2, ranker, calibration, ensemble.
+"""What each part of ELIAS++ adds: stage 1, stage 2, ranker, calibration, the votes of linear trees, ensemble.
 
     python benchmarks/quality/elias_components.py TRAIN [TEST] [--models 3] [--set key=value ...] [--json FILE]
         [--texts TRAIN_RAW [TEST_RAW] --max-tokens 64]
@@ -30,6 +30,7 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.neural.elias.calibration import Scoring, log_q
 from labelwood.models.neural.elias.inputs import BOTH, joined
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
+from labelwood.models.neural.elias.tree_votes import TreeVotes
 from labelwood.progress import Callback
 
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@5", "R@10", "R@100")
@@ -135,6 +136,12 @@ def components(
                 judge(f"{name}, p^{scoring.power_p:g} q", top)
         scores = chosen.scores(log_p, log_q(margins), model.label_counts_[np.maximum(labels, 0)])
         judge(f"+ calibration, w {chosen.weight:g}", labelwood.TopK(*top_of(labels, scores, 100)), seconds)
+        if model.votes_ is not None:
+            weight, seed = model.votes_.weight, model.parameters_.seed
+            # The first tree of several is the one that a model with one index has.
+            tree = model.votes_.trees if options.models == 1 else labelwood.LinearTree(seed=seed).fit(x, y)
+            voted = TreeVotes(tree, weight).added(test_x, labels, np.where(labels < 0, 0.0, scores))
+            judge(f"+ vote of a linear tree, weight {weight:g}", labelwood.TopK(*top_of(*voted, 100)), seconds)
     if options.models > 1:
         judge(f"+ ensemble x{options.models}", model.predict(test_x, k=100), seconds)
     for beam in options.beams:

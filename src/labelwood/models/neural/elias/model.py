@@ -199,13 +199,17 @@ class ELIAS(Model):
 
     def _answer(self, x: sparse.csr_matrix, labels: Int32, scores: npt.NDArray[np.float32]) -> None:
         """Fill in the best labels of some rows."""
-        if self.zero_shot_ is not None or self.votes_ is not None or len(self.members_) > 1:
+        if self.zero_shot_ is not None or len(self.members_) > 1:
             found, best = top_of(*self._scored(x), labels.shape[1])
             labels[:, : found.shape[1]], scores[:, : found.shape[1]] = found, best
             return
         member = self.members_[0]
         short, log_p, margins = self._judged(member, UnitRows(x))
-        member.scoring.fill_top((short, log_p), margins, self.label_counts_, labels, scores)
+        votes = None
+        if self.votes_ is not None:
+            top = self.votes_.given(x)
+            votes = self.votes_.weight, top.labels, top.scores
+        member.scoring.fill_top((short, log_p), margins, self.label_counts_, labels, scores, votes)
 
     def _judged(self, member: Member, rows: UnitRows) -> tuple[Int32, Floats, Floats | None]:
         return judged_rows(member.index, self.ranker_, rows, self.candidates_, self.parameters_.n_threads)

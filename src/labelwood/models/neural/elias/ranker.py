@@ -16,7 +16,6 @@ from scipy import sparse
 
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Arrays
-from labelwood.models.neural.elias.candidates import with_candidates
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
 from labelwood.models.weight_blocks import (
@@ -33,6 +32,7 @@ from labelwood.progress import Progress
 
 # Labels times non-zeros up to which every row is a negative of every label: some four minutes on two cores.
 ALL_NEGATIVES_WORK = 1.5e11
+UNKNOWN_LOG_P = -20.0  # of a label that joins an empty shortlist
 RANKER_SHORTLIST = 100  # labels of a training row that become negatives
 
 
@@ -61,14 +61,20 @@ class Ranker:
         n_candidates: int,
         n_threads: int | None = None,
     ) -> tuple[Int32, Floats, Floats]:
-        """(labels, log p, margins) of shortlists (n, room), with the n_candidates best labels of the ranker added."""
-        if n_candidates:
-            rows = ranked_rows(x, self.feature_rank, True)
-            places = np.empty((len(labels), n_candidates), np.int32)
-            scores = np.empty(places.shape, np.float32)
-            self.blocks.native.top_k(rows.indptr, rows.indices, rows.data, places, scores, n_threads or 0)
-            labels, log_p = with_candidates(labels, log_p, self.order[places])
-        return labels, log_p, self.margins(x, labels, n_threads)
+        """(labels, log p, margins) of shortlists (n, room), with the n_candidates best labels of the ranker added.
+
+        A label that joins is as likely, to the index, as the least likely one on the row's shortlist.
+        """
+        if not n_candidates:
+            return labels, log_p, self.margins(x, labels, n_threads)
+        rows = ranked_rows(x, self.feature_rank, True)
+        shape = (labels.shape[0], labels.shape[1] + n_candidates)
+        united, likely, margins = np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32)
+        self.blocks.native.judge(
+            self.order, self.place, rows.indptr, rows.indices, rows.data, labels, log_p, UNKNOWN_LOG_P, united, likely,
+            margins, n_threads or 0,
+        )  # fmt: skip
+        return united, likely, margins
 
     def to_arrays(self) -> Arrays:
         """The arrays under the names they are saved by."""

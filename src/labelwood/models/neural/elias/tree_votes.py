@@ -21,6 +21,7 @@ from labelwood.models.neural.elias.calibration import held_out, quality
 from labelwood.models.neural.elias.index import Int32
 from labelwood.models.persistence import model_state, restored_model
 from labelwood.progress import Progress
+from labelwood.topk import TopK
 
 Doubles = npt.NDArray[np.float64]
 Scored = tuple[Int32, Doubles]
@@ -38,7 +39,12 @@ class TreeVotes:
 
     def added(self, x: sparse.csr_matrix, labels: Int32, scores: Doubles) -> Scored:
         """(labels rising, -1 last; scores): the weighted sum of the given scores (n, m) and those of the trees."""
-        return _mixed((labels, scores), _named(self.trees, x), self.weight)
+        top = self.given(x)
+        return _mixed((labels, scores), (top.labels, top.scores.astype(np.float64)), self.weight)
+
+    def given(self, x: sparse.csr_matrix) -> TopK:
+        """What the trees say of the rows, before it is weighted."""
+        return _named(self.trees, x)
 
     def to_arrays(self) -> Arrays:
         """The arrays under the names they are saved by."""
@@ -76,7 +82,8 @@ def trained_trees(
 
 def chosen_weight(trees: LinearTree, x: sparse.csr_matrix, y: sparse.csr_matrix, found: Scored) -> float:
     """The weight of the trees' scores beside those found for held-out rows x with labels y: what ranks these best."""
-    voted = _named(trees, x)
+    top = _named(trees, x)
+    voted = top.labels, top.scores.astype(np.float64)
 
     def judged(weight: float) -> float:
         labels, scores = _mixed(found, voted, weight)
@@ -85,9 +92,8 @@ def chosen_weight(trees: LinearTree, x: sparse.csr_matrix, y: sparse.csr_matrix,
     return max(WEIGHTS, key=judged)
 
 
-def _named(trees: LinearTree, x: sparse.csr_matrix) -> Scored:
-    top = trees.predict(x, min(VOTED_LABELS, trees.n_labels_))
-    return top.labels, top.scores.astype(np.float64)
+def _named(trees: LinearTree, x: sparse.csr_matrix) -> TopK:
+    return trees.predict(x, min(VOTED_LABELS, trees.n_labels_))
 
 
 def _mixed(found: Scored, voted: Scored, weight: float) -> Scored:
