@@ -7,7 +7,7 @@ from scipy import sparse
 import labelwood
 from labelwood.errors import ModelFileError
 from labelwood.models.neural.elias import tree_votes
-from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_trees
+from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_forests
 from labelwood.progress import SILENT
 
 QUICK = {"dim": 8, "warm_epochs": 0, "stage1_epochs": 1, "stage2_epochs": 1, "n_threads": 1, "candidates": 5}
@@ -25,7 +25,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def trees(rows):
-    return trained_trees(*rows, 2, labelwood.ELIAS.Parameters(n_threads=1), SILENT)
+    return trained_forests(*rows, [60], 2, labelwood.ELIAS.Parameters(n_threads=1), SILENT)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def voting(rows):
 
 def test_scores_are_weighted_sums(rows, trees):
     x = rows[0][:20]
-    top = trees.predict(x, 40)
+    top = trees[0].predict(x, 40)
     labels = np.tile(np.array([3, 17, -1], np.int32), (20, 1))
     scores = np.tile([0.5, 0.25, 0.0], (20, 1))
     found, mixed = TreeVotes(trees, 0.3).added(x, labels, scores)
@@ -97,9 +97,24 @@ def test_votes_survive_saving(rows, voting, tmp_path):
     np.testing.assert_array_equal(again.predict(x, 5).scores, voting.predict(x, 5).scores)
     arrays, facts = again._arrays(), again._facts()
     trees = facts["trees"]
-    smaller = {**trees["model"], "shape": {**trees["model"]["shape"], "n_labels": 39}}
-    for damaged in (None, {"weight": 0.5}, {**trees, "weight": 0.0}, {**trees, "weight": 2.0}, {**trees, "model": {}}):
+    (model,) = trees["models"]
+    smaller = {**model, "shape": {**model["shape"], "n_labels": 39}}
+    wrong = [{"weight": 0.0}, {"weight": 2.0}, {"models": []}, {"models": [{}]}, {"models": [smaller]}, {"models": {}}]
+    for damaged in (None, {"weight": 0.5}, *({**trees, **part} for part in wrong)):
         with pytest.raises(ModelFileError, match="trees"):
             again._restore(arrays, {**facts, "trees": damaged})
-    with pytest.raises(ModelFileError, match="trees"):
-        again._restore(arrays, {**facts, "trees": {**trees, "model": smaller}})
+
+
+def test_two_views_are_averaged(rows):
+    """Forests that see different columns count the same; a label that one of them does not name scores 0 there."""
+    x, y = rows
+    forests = trained_forests(x, y, [30, 60], 1, labelwood.ELIAS.Parameters(n_threads=1), SILENT)
+    assert [forest.n_features_ for forest in forests] == [30, 60]
+    top = TreeVotes(forests, 0.5).given(x[:30])
+    parts = [forests[0].predict(x[:30, :30], 40), forests[1].predict(x[:30], 40)]
+    for row in range(30):
+        wanted = np.zeros(40)
+        for part in parts:
+            wanted[part.labels[row]] += part.scores[row].astype(np.float64) / 2
+        np.testing.assert_allclose(top.scores[row], wanted[top.labels[row]], rtol=1e-6)
+        assert sorted(top.labels[row]) == list(range(40))

@@ -33,18 +33,18 @@ from labelwood.models.neural.elias.inputs import (
 )
 from labelwood.models.neural.elias.ranker import (
     Ranker,
-    affords_all_negatives,
     judged_rows,
     ranker_of,
+    ranker_plan,
 )
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, UnitRows, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
-from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_trees
+from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.forward import unit_rows
 from labelwood.models.neural.runtime import require_torch
-from labelwood.models.weight_blocks import rank_features, ranked_rows, training_memory
+from labelwood.models.weight_blocks import ranked_rows, training_memory
 from labelwood.progress import Progress
 from labelwood.topk import TopK, empty
 
@@ -102,15 +102,17 @@ class ELIAS(Model):
             for number in range(p.n_models)
         ]
         indexes = [stage.learned for stage in stages]
-        self.ranker_ = None
-        self.held_out_: Arrays = {}
-        scorings = [Scoring()] * p.n_models
-        # Of labels that a classifier never saw as negatives its margins say little.
-        self.candidates_ = min(p.candidates, y.shape[1]) if p.ranker and affords_all_negatives(rows, y.shape[1]) else 0
-        if p.ranker:
-            rank = rank_features(rows)
-            self.ranker_ = ranker_of(rows[trained], y[trained], stages[0].partition, indexes, rank, p, progress)
+        self.ranker_: Ranker | None = None
         self.votes_: TreeVotes | None = None
+        self.held_out_: Arrays = {}
+        self.candidates_, self.C_ = 0, 0.0
+        scorings = [Scoring()] * p.n_models
+        if p.ranker:
+            plan = ranker_plan(rows, y, x.shape[1] if p.encoder == BOTH else rows.shape[1], p, progress)
+            self.C_ = plan.cost
+            # Of labels that a classifier never saw as negatives its margins say little.
+            self.candidates_ = min(p.candidates, y.shape[1]) if plan.all_negatives else 0
+            self.ranker_ = ranker_of(rows[trained], y[trained], stages[0].partition, indexes, plan, p, progress)
         if len(kept):
             chosen = [
                 _chosen_scoring(index, self.ranker_, self.candidates_, rows[kept], y[kept], counts, p)
@@ -119,24 +121,40 @@ class ELIAS(Model):
             scorings = [pair[0] for pair in chosen]
             found = mean_scores([pair[1] for pair in chosen])
             if p.ranker and p.trees != 0:
-                n_trees = p.n_models if p.trees is None else p.trees
-                trees = trained_trees(rows[trained], y[trained], n_trees, p, progress)
-                weight = chosen_weight(trees, rows[kept], y[kept], found)
-                if weight:
-                    found = TreeVotes(trees, weight).added(rows[kept], *found)
-                    self.votes_ = TreeVotes(trained_trees(rows, y, n_trees, p, progress), weight)
+                views = sorted({x.shape[1], rows.shape[1]}) if p.encoder == BOTH else [rows.shape[1]]
+                found = self._take_votes(rows, y, views, trained, kept, found, p, progress)
             pairs = held_out(found[0], found[1].astype(np.float32), None, y[kept])
             self.held_out_ = _figures(pairs, found[1], counts)
             if self.zero_shot_ is not None:
                 self.zero_shot_ = self.zero_shot_.on_the_scale_of(found[1], pairs.truth)
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 every, start = np.concatenate([trained, kept]), (self.ranker_, len(trained))
-                self.ranker_ = ranker_of(rows[every], y[every], stages[0].partition, indexes, rank, p, progress, *start)
+                self.ranker_ = ranker_of(rows[every], y[every], stages[0].partition, indexes, plan, p, progress, *start)
         self.members_ = [
             Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in zip(stages, scorings, strict=True)
         ]
         self.partition_ = stages[0].partition
         self.first_stage_ = stages[0].first  # to compare with; not saved
+
+    def _take_votes(
+        self,
+        rows: sparse.csr_matrix,
+        y: sparse.csr_matrix,
+        views: list[int],
+        trained: npt.NDArray[np.int64],
+        kept: npt.NDArray[np.int64],
+        found: Scored,
+        parameters: Any,
+        progress: Progress,
+    ) -> Scored:
+        """What was found for the rows held out, with the votes of linear trees; they join if these rows want them."""
+        n_trees = parameters.n_models if parameters.trees is None else parameters.trees
+        forests = trained_forests(rows[trained], y[trained], views, n_trees, parameters, progress)
+        weight = chosen_weight(forests, rows[kept], y[kept], found)
+        if not weight:
+            return found
+        self.votes_ = TreeVotes(trained_forests(rows, y, views, n_trees, parameters, progress), weight)
+        return TreeVotes(forests, weight).added(rows[kept], *found)
 
     def _taught_names(self, vectors: Any, y: sparse.csr_matrix, parameters: Any) -> ZeroShot | None:
         """What finds labels without rows by their names; None if there are no such labels."""
@@ -280,8 +298,9 @@ class ELIAS(Model):
             "shortlist": index.room,
             "vector length": int(index.label_weight.shape[1]),
             "power of p": self.members_[0].scoring.power_p,
+            "C of the ranker": self.C_,
             "weight of the calibration tree": self.members_[0].scoring.weight,
-            "linear trees": 0 if self.votes_ is None else len(self.votes_.trees.trees_),
+            "linear trees": 0 if self.votes_ is None else self.votes_.n_trees,
             "weight of the linear trees": 0.0 if self.votes_ is None else self.votes_.weight,
         }
 
@@ -329,6 +348,7 @@ class ELIAS(Model):
         facts: dict[str, Any] = {
             "inserted": [member.n_inserted for member in self.members_],
             "candidates": self.candidates_,
+            "C": self.C_,
         }
         if self._reader is not None:
             facts["text_encoder"] = self._reader.facts
@@ -344,6 +364,9 @@ class ELIAS(Model):
         self.candidates_ = facts.get("candidates", 0)  # models of before had none
         if type(self.candidates_) is not int or not 0 <= self.candidates_ <= self.n_labels_:
             raise ModelFileError(f"elias: {self.candidates_!r:.60} candidates for {self.n_labels_} labels")
+        self.C_ = facts.get("C", self.parameters_.C or 0.0)  # models of before have it among the parameters
+        if not isinstance(self.C_, (int, float)) or not 0 <= self.C_ < math.inf:
+            raise ModelFileError(f"elias: the cost C must be a number from 0 up, but is {self.C_!r:.60}")
         partition = arrays["partition"]
         if partition.dtype != np.int32 or partition.shape != (self.n_labels_,):
             raise ModelFileError(f"elias: a partition of {partition.shape} for {self.n_labels_} labels")
