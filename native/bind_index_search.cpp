@@ -130,7 +130,8 @@ struct BlendHolder {
     }
 
     void top(In2<std::int32_t> labels, In2<float> log_p, std::optional<In2<float>> margins, In<std::int64_t> counts,
-             Out2<std::int32_t> top_labels, Out2<float> top_scores) const {
+             Out2<std::int32_t> top_labels, Out2<float> top_scores, double vote_weight, std::optional<In2<std::int32_t>> voted,
+             std::optional<In2<float>> vote_scores) const {
         const std::size_t n_rows = labels.shape(0), room = labels.shape(1), k = top_labels.shape(1);
         const auto same = [&](const auto& other) { return other.shape(0) == n_rows && other.shape(1) == room; };
         if (!same(log_p) || (margins && !same(*margins)) || top_labels.shape(0) != n_rows || top_scores.shape(0) != n_rows || top_scores.shape(1) != k)
@@ -138,12 +139,18 @@ struct BlendHolder {
         for (std::size_t i = 0; i < n_rows * room; ++i)
             if (labels.data()[i] < -1 || labels.data()[i] >= static_cast<std::int64_t>(counts.size()))
                 throw std::invalid_argument("a label has no count");
+        if (voted.has_value() != vote_scores.has_value() || (voted && (voted->shape(0) != n_rows || vote_scores->shape(0) != n_rows ||
+                                                                      vote_scores->shape(1) != voted->shape(1))))
+            throw std::invalid_argument("votes must have one row per query");
+        const std::size_t n_votes = voted ? voted->shape(1) : 0;
         nb::gil_scoped_release release;
         BlendMemory memory;
         for (std::size_t row = 0; row < n_rows; ++row)
             blend_top(view, static_cast<std::int64_t>(room), labels.data() + row * room, log_p.data() + row * room,
-                      margins ? margins->data() + row * room : nullptr, counts.data(), lowest, static_cast<std::int64_t>(k), memory,
-                      top_labels.data() + row * k, top_scores.data() + row * k);
+                      margins ? margins->data() + row * room : nullptr, counts.data(), lowest,
+                      {vote_weight, static_cast<std::int64_t>(n_votes), voted ? voted->data() + row * n_votes : nullptr,
+                       voted ? vote_scores->data() + row * n_votes : nullptr},
+                      static_cast<std::int64_t>(k), memory, top_labels.data() + row * k, top_scores.data() + row * k);
     }
 };
 
@@ -163,7 +170,8 @@ void bind_index_search(nb::module_& m) {
              "power_q"_a, "weight"_a, "feature"_a, "threshold"_a, "left"_a, "value"_a, "lowest"_a)
         .def("scores", &BlendHolder::scores, "log_p"_a, "log_q"_a.none(), "counts"_a, "out"_a, "Fill out with the score of every pair.")
         .def("top", &BlendHolder::top, "labels"_a, "log_p"_a, "margins"_a.none(), "counts"_a, "top_labels"_a, "top_scores"_a,
-             "Fill in the best labels of every row; counts are those of all labels, margins those of the ranker.");
+             "vote_weight"_a = 0.0, "voted"_a = nb::none(), "vote_scores"_a = nb::none(),
+             "Fill in the best labels of every row; counts are those of all labels, margins those of the ranker, votes those of others.");
 }
 
 }  // namespace lw

@@ -10,6 +10,7 @@
 #include "bind.hpp"
 #include "bind_buffer.hpp"
 #include "bind_progress.hpp"
+#include "candidates.hpp"
 #include "flat_search.hpp"
 #include "levels.hpp"
 #include "node_search.hpp"
@@ -334,6 +335,30 @@ void margins_of(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int
                       static_cast<std::int64_t>(places.shape(1)), places.data(), n_threads, margins.data());
 }
 
+// Shortlists with the best classifiers of every row added, and the margins of all.
+void judge(const BlocksHolder& blocks, In<std::int32_t> order, In<std::int32_t> place, In<std::int64_t> indptr, In<std::int32_t> indices,
+           In<float> data, In2<std::int32_t> labels, In2<float> log_p, float unknown_log_p, Out2<std::int32_t> out_labels,
+           Out2<float> out_log_p, Out2<float> margins, int n_threads) {
+    check_rows(indptr, indices, data, blocks.view.n_features);
+    const std::int64_t n_labels = blocks.view.child_start[blocks.view.n_blocks];
+    const std::size_t n_rows = indptr.size() - 1, room = labels.shape(1), width = out_labels.shape(1);
+    const auto fits = [&](const auto& array, std::size_t columns) { return array.shape(0) == n_rows && array.shape(1) == columns; };
+    if (!fits(labels, room) || !fits(log_p, room) || !fits(out_labels, width) || !fits(out_log_p, width) || !fits(margins, width))
+        throw nb::value_error("shortlists and results must have one row per query");
+    if (width <= room || static_cast<std::int64_t>(width - room) > n_labels) throw nb::value_error("no such number of candidates");
+    if (static_cast<std::int64_t>(order.size()) != n_labels || static_cast<std::int64_t>(place.size()) < n_labels)
+        throw nb::value_error("order and place must have one entry per label");
+    for (std::int64_t i = 0; i < n_labels; ++i)
+        if (order.data()[i] < 0 || order.data()[i] >= n_labels || place.data()[i] < 0 || place.data()[i] >= n_labels)
+            throw nb::value_error("no such label or classifier");
+    for (std::size_t i = 0; i < n_rows * room; ++i)
+        if (labels.data()[i] < -1 || labels.data()[i] >= n_labels) throw nb::value_error("no such label");
+    nb::gil_scoped_release release;
+    judge_shortlists(blocks.view, order.data(), place.data(), static_cast<std::int64_t>(n_rows), indptr.data(), indices.data(), data.data(),
+                     {static_cast<std::int64_t>(room), labels.data(), log_p.data()}, static_cast<std::int32_t>(width - room), unknown_log_p,
+                     n_threads, {out_labels.data(), out_log_p.data(), margins.data()});
+}
+
 std::vector<std::string> level_names() {
     const char* names[8];
     const int n = available_levels(names, 8);
@@ -369,6 +394,9 @@ void bind_linear(nb::module_& m) {
              "Fill margins with those of one row under all classifiers of a block.")
         .def("margins_of", &margins_of, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("places"), nb::arg("margins"),
              nb::arg("n_threads"), "Fill margins with those of the classifiers `places` (n, m) of every row; 0 where a place is -1.")
+        .def("judge", &judge, nb::arg("order"), nb::arg("place"), nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("labels"),
+             nb::arg("log_p"), nb::arg("unknown_log_p"), nb::arg("out_labels"), nb::arg("out_log_p"), nb::arg("margins"), nb::arg("n_threads"),
+             "Fill in shortlists (n, room) with the best classifiers' labels added, their log p, and the margins of all.")
         .def("rebuilt", &rebuilt, nb::arg("prune"), nb::arg("bytes"), nb::arg("n_threads"),
              "The arrays of the same classifiers without the weights below prune, in half floats or in bytes.")
         .def("next_level", &reach, nb::arg("first_node"), nb::arg("first_child"), nb::arg("first_block"), nb::arg("link"), nb::arg("indptr"),

@@ -136,27 +136,37 @@ void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const 
 }
 
 void blend_top(const Blend& blend, std::int64_t room, const std::int32_t* labels, const float* log_p, const float* margins,
-               const std::int64_t* counts, double lowest, std::int64_t k, BlendMemory& memory, std::int32_t* top_labels, float* top_scores) {
+               const std::int64_t* counts, double lowest, const Votes& votes, std::int64_t k, BlendMemory& memory,
+               std::int32_t* top_labels, float* top_scores) {
     const std::size_t n = static_cast<std::size_t>(room);
     memory.log_q.resize(n);
     memory.scores.resize(n);
     memory.counts.resize(n);
-    memory.order.clear();
     for (std::int64_t j = 0; j < room; ++j) {
         const double lack = margins ? std::max(0.0, 1.0 - static_cast<double>(margins[j])) : 0.0;
         memory.log_q[static_cast<std::size_t>(j)] = -(lack * lack * lack);
         memory.counts[static_cast<std::size_t>(j)] = labels[j] < 0 ? 0 : counts[labels[j]];
-        if (labels[j] >= 0) memory.order.push_back(static_cast<std::int32_t>(j));
     }
     blend_scores(blend, room, log_p, margins ? memory.log_q.data() : nullptr, memory.counts.data(), lowest, memory.scores.data());
-    const std::vector<double>& scores = memory.scores;
-    const auto before = [&](std::int32_t a, std::int32_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && labels[a] < labels[b]); };
-    const std::int64_t n_best = std::min<std::int64_t>(k, static_cast<std::int64_t>(memory.order.size()));
-    std::partial_sort(memory.order.begin(), memory.order.begin() + n_best, memory.order.end(), before);
+    std::vector<Candidate>& found = memory.found;
+    found.clear();
+    for (std::int64_t j = 0; j < room && labels[j] >= 0; ++j)
+        found.push_back({(1 - votes.weight) * memory.scores[static_cast<std::size_t>(j)], labels[j]});
+    const std::size_t n_own = found.size();
+    for (std::int64_t v = 0; v < votes.n && votes.labels[v] >= 0; ++v) {
+        const double share = votes.weight * static_cast<double>(votes.scores[v]);
+        const auto own_end = found.begin() + static_cast<std::ptrdiff_t>(n_own);
+        const auto at = std::lower_bound(found.begin(), own_end, votes.labels[v], [](const Candidate& one, std::int32_t label) { return one.label < label; });
+        if (at != own_end && at->label == votes.labels[v]) at->score += share;
+        else found.push_back({share, votes.labels[v]});
+    }
+    const auto before = [](const Candidate& a, const Candidate& b) { return a.score > b.score || (a.score == b.score && a.label < b.label); };
+    const std::int64_t n_best = std::min<std::int64_t>(k, static_cast<std::int64_t>(found.size()));
+    std::partial_sort(found.begin(), found.begin() + n_best, found.end(), before);
     for (std::int64_t i = 0; i < k; ++i) {
         const bool real = i < n_best;
-        top_labels[i] = real ? labels[memory.order[i]] : -1;
-        top_scores[i] = real ? static_cast<float>(scores[memory.order[i]]) : -std::numeric_limits<float>::infinity();
+        top_labels[i] = real ? found[static_cast<std::size_t>(i)].label : -1;
+        top_scores[i] = real ? static_cast<float>(found[static_cast<std::size_t>(i)].score) : -std::numeric_limits<float>::infinity();
     }
 }
 

@@ -61,14 +61,29 @@ struct Blend {
 void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const double* log_q, const std::int64_t* counts, double lowest,
                   double* scores);
 
-// The k best labels of a row with `room` labels, best first (equal scores: the smaller label), padded by -1 and -inf. margins:
-// of the ranker, q = exp(-max(0, 1 - margin)^3), or null (q = 1). counts: training rows of every label.
+// What others say of a row: n labels, each once, -1 last, with scores that count `weight`, where the row's own count the rest.
+struct Votes {
+    double weight;
+    std::int64_t n;
+    const std::int32_t* labels;
+    const float* scores;
+};
+
+struct Candidate {
+    double score;
+    std::int32_t label;
+};
+
 struct BlendMemory {
     std::vector<double> log_q, scores;
     std::vector<std::int64_t> counts;
-    std::vector<std::int32_t> order;
+    std::vector<Candidate> found;
 };
+
+// The k best labels of a row with `room` labels (rising, -1 last), best first (equal scores: the smaller label), padded by -1
+// and -inf. margins: of the ranker, q = exp(-max(0, 1 - margin)^3), or null (q = 1). counts: training rows of every label.
 void blend_top(const Blend& blend, std::int64_t room, const std::int32_t* labels, const float* log_p, const float* margins,
-               const std::int64_t* counts, double lowest, std::int64_t k, BlendMemory& memory, std::int32_t* top_labels, float* top_scores);
+               const std::int64_t* counts, double lowest, const Votes& votes, std::int64_t k, BlendMemory& memory,
+               std::int32_t* top_labels, float* top_scores);
 
 }  // namespace lw

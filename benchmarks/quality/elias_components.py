@@ -1,4 +1,4 @@
-"""What each part of ELIAS++ adds: stage 1, stage 2, ranker, calibration, ensemble.
+"""What each part of ELIAS++ adds: stage 1, stage 2, ranker, calibration, the votes of linear trees, ensemble.
 
     python benchmarks/quality/elias_components.py TRAIN [TEST] [--models 3] [--set key=value ...] [--json FILE]
         [--texts TRAIN_RAW [TEST_RAW] --max-tokens 64]
@@ -6,14 +6,15 @@
 Without TEST, 3,000 random training rows (at most a fifth) are held out and judged: the way to choose settings. With
 TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time.
 
---texts: the same rows as texts, in the same order; their MiniLM vectors are appended to the features, which is what
-ELIAS(encoder="both") does. The vectors are cached (LABELWOOD_CACHE) and their making is not in the seconds. The linear
-tree is given the features alone.
+--texts: the same rows as texts, in the same order, for ELIAS(encoder="both"). Their MiniLM vectors are cached
+(LABELWOOD_CACHE); where they are there, their making is not in the seconds. The linear tree to compare with is given
+the features alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import resource
 import time
@@ -28,8 +29,9 @@ import labelwood
 from labelwood.data.keyed_random import keyed_order
 from labelwood.matrices import normalized_rows
 from labelwood.models.neural.elias.calibration import Scoring, log_q
-from labelwood.models.neural.elias.inputs import BOTH, joined
+from labelwood.models.neural.elias.inputs import BOTH
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
+from labelwood.models.neural.elias.tree_votes import TreeVotes
 from labelwood.progress import Callback
 
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@5", "R@10", "R@100")
@@ -62,87 +64,96 @@ def main() -> None:
         options.json.write_text(json.dumps(dict(rows), indent=1))
 
 
-def _parts(options: Any) -> tuple[sparse.csr_matrix, sparse.csr_matrix, sparse.csr_matrix, sparse.csr_matrix, int]:
-    """(x, y, test x, test y, number of features without text vectors)."""
+def _parts(options: Any) -> tuple[labelwood.Dataset, labelwood.Dataset]:
+    """(rows to train on, rows to judge)."""
     if options.texts and len(options.texts) != 1 + bool(options.test):
         raise SystemExit("--texts wants one file for TRAIN and one for TEST, if there is one")
     texts = options.texts or [None, None]
-    x, y, n_features = _read(options.train, texts[0], options.max_tokens)
-    order = keyed_order(x.shape[0], 0, 0)
+    train = _read(options.train, texts[0])
+    order = keyed_order(train.n_rows, 0, 0)
     if options.rows:
         order = order[: options.rows]
     if options.test:
-        test_x, test_y, _ = _read(options.test, texts[1], options.max_tokens)
-    else:
-        n = min(3000, len(order) // 5)
-        test_x, test_y, order = x[order[:n]], y[order[:n]], order[n:]
-    chosen = np.sort(order)
-    return x[chosen], y[chosen], test_x, test_y, n_features
+        return train.take(np.sort(order)), _read(options.test, texts[1])
+    n = min(3000, len(order) // 5)
+    return train.take(np.sort(order[n:])), train.take(np.sort(order[:n]))
 
 
-def _read(path: Path, texts: Path | None, max_tokens: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix, int]:
+def _read(path: Path, texts: Path | None) -> labelwood.Dataset:
     data = labelwood.read(str(path))
     if texts is None:
-        return data.x, data.y, data.n_features
-    from labelwood.models.neural.text import text_vectors
-
+        return data
     raw = labelwood.read(str(texts))
     if raw.n_rows != data.n_rows:
         raise SystemExit(f"{texts} holds {raw.n_rows} texts for {data.n_rows} rows")
-    vectors = text_vectors(raw.texts or (), max_tokens=max_tokens, device="cpu", progress=Callback(_tell))
-    return joined(data.x, vectors, BOTH), data.y, data.n_features
+    return labelwood.Dataset(data.x, data.y, raw.texts)
 
 
-def components(
-    x: sparse.csr_matrix,
-    y: sparse.csr_matrix,
-    test_x: sparse.csr_matrix,
-    test_y: sparse.csr_matrix,
-    n_features: int,
-    options: Any,
-) -> list[tuple[str, dict[str, float]]]:
-    """(name, figures) of every row of the table; columns from n_features on are text vectors."""
+def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) -> list[tuple[str, dict[str, float]]]:
+    """(name, figures) of every row of the table."""
     found: list[tuple[str, dict[str, float]]] = []
+    x, y, test_y = train.x, train.y, test.y
 
     def judge(name: str, top: labelwood.TopK, seconds: float | None = None) -> None:
         figures = labelwood.evaluate(top, test_y, train_y=y)
         found.append((name, {metric: float(figures[metric]) for metric in METRICS}))
         if seconds is not None:
             found[-1][1]["seconds"] = seconds
+        print(name, {metric: round(figures[metric], 2) for metric in METRICS}, flush=True)
 
     if options.trees:
         started = time.process_time()
-        tree = labelwood.LinearTree(n_trees=options.trees).fit(x[:, :n_features], y)
-        top = tree.predict(test_x[:, :n_features], k=100)
+        top = labelwood.LinearTree(n_trees=options.trees).fit(x, y).predict(test.x, k=100)
         judge(f"linear tree x{options.trees}", top, time.process_time() - started)
     settings = labelwood.ELIAS.Parameters.parse(options.set, "ELIAS")
+    if options.texts:
+        settings = {"encoder": BOTH, "max_tokens": options.max_tokens, **settings}
     model = labelwood.ELIAS(n_models=options.models, **settings)
     started = time.process_time()
-    model.fit(x, y, progress=Callback(_tell))
+    model.fit(train, progress=Callback(_tell))
     seconds = time.process_time() - started
+    if options.save:
+        model.save(options.save)
     member = model.members_[0]
-    rows = normalized_rows(test_x)
+    rows = normalized_rows(model._checked_features(test))
     judge("stage 1", _of_index(model.first_stage_, rows))
     judge("+ stage 2", _of_index(member.index, rows))
     if model.ranker_ is not None:
-        chosen, ranker = member.scoring, model.ranker_
-        short = member.index.shortlist(rows)
-        for n_candidates in sorted({0, model.candidates_}):
-            labels, log_p, margins = ranker.judged(rows, short.labels, short.log_p, n_candidates)
-            name = f"+ {n_candidates} candidates" if n_candidates else "+ ranker"
-            for scoring in (Scoring(), chosen):
-                top = labelwood.TopK(*top_of(labels, scoring.base(log_p, log_q(margins)), 100))
-                judge(f"{name}, p^{scoring.power_p:g} q", top)
-        scores = chosen.scores(log_p, log_q(margins), model.label_counts_[np.maximum(labels, 0)])
-        judge(f"+ calibration, w {chosen.weight:g}", labelwood.TopK(*top_of(labels, scores, 100)), seconds)
+        _judge_ranked(model, rows, judge, seconds)
     if options.models > 1:
-        judge(f"+ ensemble x{options.models}", model.predict(test_x, k=100), seconds)
+        judge(f"+ ensemble x{options.models}", model.predict(test, k=100), seconds)
     for beam in options.beams:
         for name, index in (("stage 1", model.first_stage_), ("+ stage 2", member.index)):
             judge(f"{name}, beam {beam}", _of_index(replace(index, beam=min(beam, len(index.edges))), rows))
-    if options.save:
-        model.save(options.save)
+    for name, figure in model.structure().items():
+        print(f"{name}: {figure:g}")
     return found
+
+
+def _judge_ranked(model: labelwood.ELIAS, rows: sparse.csr_matrix, judge: Any, seconds: float) -> None:
+    """The rows of the table for the first index with ranker, candidates, calibration and the vote of its trees."""
+    member, ranker = model.members_[0], model.ranker_
+    chosen, short = member.scoring, member.index.shortlist(rows)
+    for n_candidates in sorted({0, model.candidates_}):
+        labels, log_p, margins = ranker.judged(rows, short.labels, short.log_p, n_candidates)
+        name = f"+ {n_candidates} candidates" if n_candidates else "+ ranker"
+        for scoring in (Scoring(), chosen):
+            top = labelwood.TopK(*top_of(labels, scoring.base(log_p, log_q(margins)), 100))
+            judge(f"{name}, p^{scoring.power_p:g} q", top)
+    scores = chosen.scores(log_p, log_q(margins), model.label_counts_[np.maximum(labels, 0)])
+    judge(f"+ calibration, w {chosen.weight:g}", labelwood.TopK(*top_of(labels, scores, 100)), seconds)
+    if model.votes_ is not None:
+        # The first tree of each forest is the one that a model with one index has.
+        alone = [_first_tree(forest) for forest in model.votes_.forests]
+        voted = TreeVotes(alone, model.votes_.weight).added(rows, labels, np.where(labels < 0, 0.0, scores))
+        judge(f"+ vote of linear trees, weight {model.votes_.weight:g}", labelwood.TopK(*top_of(*voted, 100)))
+
+
+def _first_tree(forest: labelwood.LinearTree) -> labelwood.LinearTree:
+    alone = copy.copy(forest)
+    alone.parameters_ = replace(forest.parameters_, n_trees=1)
+    alone._take(forest.trees_[:1], forest.blocks_[:1])
+    return alone
 
 
 def _of_index(index: LearnedIndex, rows: sparse.csr_matrix) -> labelwood.TopK:

@@ -70,3 +70,17 @@ def blended(log_p, log_q, counts, power_p, power_q, weight, tree):
     while feature[node] >= 0:
         node = left[node] + int(asked[feature[node]] > threshold[node])
     return weight * value[node] + (1 - weight) * base
+
+
+def with_candidates(own, candidates, margins, unknown_log_p):
+    """[(label, log p, margin)] of one row: its shortlist {label: log p} and the labels that the ranker adds."""
+    lowest = min(own.values(), default=unknown_log_p)
+    return [(label, own.get(label, lowest), margins[label]) for label in sorted(set(own) | set(candidates))]
+
+
+def mixed_top(scores, votes, weight, k):
+    """[(label, score)] of one row, best first: (1 - weight) of {label: score} and weight of what the trees vote."""
+    mixed = {
+        label: (1 - weight) * scores.get(label, 0.0) + weight * votes.get(label, 0.0) for label in {*scores, *votes}
+    }
+    return sorted(mixed.items(), key=lambda pair: (-np.float32(pair[1]), pair[0]))[:k]

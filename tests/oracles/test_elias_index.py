@@ -342,3 +342,31 @@ def test_top_is_sorted_with_ties_to_the_smaller_label():
     found, scores = top_of(labels, np.array([[0.5, 0.7, 0.7, 9.0]]), 4)
     assert found.tolist() == [[5, 9, 2, -1]]
     assert np.isneginf(scores[0, -1])
+
+
+def test_votes_join_the_best_labels():
+    """fill_top with votes equals the plain weighted sum; labels that only the others name take part."""
+    random = np.random.default_rng(7)
+    labels = np.sort(np.array([random.choice(30, 8, replace=False) for _ in range(60)]).astype(np.int32), axis=1)
+    labels[5:9, 4:] = -1
+    labels[9] = -1
+    log_p = np.where(labels < 0, -np.inf, -random.exponential(size=labels.shape)).astype(np.float32)
+    margins = random.normal(size=labels.shape).astype(np.float32)
+    counts = random.integers(0, 50, 30)
+    voted = np.array([random.choice(30, 6, replace=False) for _ in range(60)]).astype(np.int32)
+    voted[20:30, 3:] = -1
+    said = np.where(voted < 0, -np.inf, random.uniform(size=voted.shape)).astype(np.float32)
+    scoring = Scoring(0.5, 1.0)
+    own = scoring.scores(log_p, log_q(margins), counts[np.maximum(labels, 0)])
+    for weight in (0.0, 0.3, 1.0):
+        top, best = np.empty((60, 10), np.int32), np.empty((60, 10), np.float32)
+        scoring.fill_top((labels, log_p), margins, counts, top, best, (weight, voted, said))
+        for row in range(60):
+            scores = {int(name): score for name, score in zip(labels[row], own[row], strict=True) if name >= 0}
+            votes = {int(name): float(score) for name, score in zip(voted[row], said[row], strict=True) if name >= 0}
+            wanted = twin.mixed_top(scores, votes, weight, 10)
+            n = len(wanted)
+            assert top[row].tolist() == [name for name, _ in wanted] + [-1] * (10 - n)
+            np.testing.assert_allclose(best[row, :n], [score for _, score in wanted], rtol=1e-6)
+    with pytest.raises(ValueError, match="votes must have one row per query"):
+        scoring.fill_top((labels, log_p), margins, counts, top, best, (0.5, voted[:59], said[:59]))

@@ -1,13 +1,21 @@
 """Labels that the ranker adds to the shortlists of an ELIAS index."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import labelwood
 from labelwood.errors import ModelFileError
-from labelwood.models.neural.elias.candidates import UNKNOWN_LOG_P, with_candidates
+from labelwood.models.neural.elias.ranker import UNKNOWN_LOG_P
 from labelwood.models.neural.elias.search import UnitRows
+
+_twins = Path(__file__).parents[1] / "oracles" / "elias_twin.py"
+_spec = importlib.util.spec_from_file_location("elias_twin", _twins)
+twin = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(twin)
 
 QUICK = {"dim": 16, "warm_epochs": 0, "stage1_epochs": 1, "stage2_epochs": 1, "n_threads": 1, "shortlist": 5}
 
@@ -22,32 +30,29 @@ def rows():
     return x, y
 
 
-def test_candidates_take_their_places():
-    labels = np.array([[2, 5, 9, -1], [-1, -1, -1, -1]], np.int32)
-    log_p = np.array([[-1.0, -3.0, -2.0, -np.inf], [-np.inf] * 4], np.float32)
-    found, likely = with_candidates(labels, log_p, np.array([[7, 5, 0], [4, 1, 3]], np.int32))
-    assert found.tolist() == [[0, 2, 5, 7, 9, -1, -1], [1, 3, 4, -1, -1, -1, -1]]
-    none = -np.inf
-    wanted = [[-3.0, -1.0, -3.0, -3.0, -2.0, none, none], [*[UNKNOWN_LOG_P] * 3, *[none] * 4]]
-    np.testing.assert_array_equal(likely, np.array(wanted, np.float32))
-
-
-def test_the_best_labels_of_the_ranker_are_judged(rows):
+@pytest.mark.parametrize("n_candidates", [1, 7, 40])
+def test_the_best_labels_of_the_ranker_are_judged(rows, n_candidates):
     x, y = rows
     model = labelwood.ELIAS(candidates=7, **QUICK).fit(x, y)
     units = UnitRows(x)
     short = model.members_[0].index.shortlist(units)
-    labels, log_p, margins = model.ranker_.judged(units, short.labels, short.log_p, 7)
+    given = short.labels.copy()
+    given[3] = -1  # a row that the index finds nothing for
     every = np.tile(np.arange(40, dtype=np.int32), (400, 1))
-    best = np.argsort(-model.ranker_.margins(units, every), axis=1, kind="stable")[:, :7]
-    assert labels.shape == (400, 12)
-    assert np.isfinite(log_p[labels >= 0]).all()
-    for row in range(400):
-        real = labels[row][labels[row] >= 0]
-        assert np.all(np.diff(real) > 0)
-        assert set(real) == set(best[row]) | set(short.labels[row][short.labels[row] >= 0])
-    alone = model.ranker_.margins(units, labels)
-    np.testing.assert_array_equal(margins, alone)
+    margins = model.ranker_.margins(units, every)
+    order = model.ranker_.place[:40]  # equal margins: the classifier that comes first
+    for n_threads in (1, 2):
+        labels, log_p, found = model.ranker_.judged(units, given, short.log_p, n_candidates, n_threads)
+        assert labels.shape == (400, 5 + n_candidates)
+        for row in range(400):
+            real = given[row] >= 0
+            own = dict(zip(given[row][real].tolist(), short.log_p[row][real].tolist(), strict=True))
+            best = np.lexsort((order, -margins[row]))[:n_candidates].tolist()
+            wanted = twin.with_candidates(own, best, margins[row].tolist(), UNKNOWN_LOG_P)
+            n = len(wanted)
+            got = list(zip(labels[row].tolist(), log_p[row].tolist(), found[row].tolist(), strict=True))
+            assert got[:n] == wanted
+            assert got[n:] == [(-1, -np.inf, 0.0)] * (5 + n_candidates - n)
 
 
 def test_what_the_index_misses_is_answered(rows):

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.models.neural.elias import index
+from labelwood.models.neural.elias import index, ranker
 from labelwood.models.neural.elias.calibration import (
     RegressionTree,
     Scoring,
@@ -151,7 +151,7 @@ def test_ranker_learns_from_positives_outside_the_shortlist(random):
     x = sparse.csr_matrix(np.eye(6, dtype=np.float32))
     y = sparse.csr_matrix(np.eye(6, dtype=np.float32))
     nothing = np.full((6, 2), -1, np.int32)
-    options = ranker_options(SimpleNamespace(prune=0.0, C=10.0, rare_power=0.0, n_threads=1), 0)
+    options = ranker_options(SimpleNamespace(prune=0.0, rare_power=0.0, n_threads=1, seed=0), 10.0)
     for shortlists in ([nothing], None):
         ranker = train_ranker(x, y, np.array([1, 0, 1, 0, 1, 0], np.int32), shortlists, options, SILENT)
         margins = ranker.margins(x, np.tile(np.arange(6, dtype=np.int32), (6, 1)))
@@ -163,7 +163,7 @@ def test_margins_are_those_of_the_blocks(random):
     x = sparse.random(40, 12, 0.4, format="csr", dtype=np.float32, rng=random)
     y = sparse.csr_matrix((random.uniform(size=(40, 9)) < 0.3).astype(np.float32))
     partition = random.integers(0, 3, 9).astype(np.int32)
-    options = ranker_options(SimpleNamespace(prune=0.0, C=1.0, rare_power=0.0, n_threads=1), 0)
+    options = ranker_options(SimpleNamespace(prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0)
     ranker = train_ranker(x, y, partition, None, options, SILENT)
     labels = np.array([[3, 5, -1]] * 40, np.int32)
     found = ranker.margins(x, labels)
@@ -180,7 +180,7 @@ def test_a_ranker_that_starts_from_an_earlier_one_ends_where_a_new_one_does(rand
     y[110:, 69] = 1
     x, y = sparse.csr_matrix(x), sparse.csr_matrix(y)
     partition = random.integers(0, 5, 70).astype(np.int32)
-    options = ranker_options(SimpleNamespace(prune=0.0, C=1.0, rare_power=0.0, n_threads=1), 0)
+    options = ranker_options(SimpleNamespace(prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0)
     options = replace(options, eps=1e-4, max_passes=3000)
     rank = rank_features(x)
     first = train_ranker(x[:100], y[:100], partition, None, options, SILENT, feature_rank=rank)
@@ -190,3 +190,36 @@ def test_a_ranker_that_starts_from_an_earlier_one_ends_where_a_new_one_does(rand
     old, found, expected = (ranker.margins(x, every) for ranker in (first, again, new))
     assert np.abs(found - expected).max() < 0.05
     assert np.abs(old - expected).max() > 0.3
+
+
+def _plan(x, y, n_features, **settings):
+    return ranker.ranker_plan(x, y, n_features, ELIASParams(n_threads=1, **settings), SILENT)
+
+
+def test_what_a_ranker_can_afford(random, monkeypatch):
+    """All columns and negatives; else the features alone; else all columns and the shortlisted rows."""
+    x = sparse.random(300, 30, 0.3, format="csr", random_state=1, dtype=np.float32)
+    y = sparse.random(300, 10, 0.2, format="csr", random_state=2, dtype=np.float32)
+    everything = rank_features(x)
+    features = rank_features(x[:, :20])
+    for work, rank, all_negatives in (
+        (x.nnz * 10, everything, True),
+        (x[:, :20].nnz * 10, np.concatenate([features, np.full(10, -1)]), True),
+        (100, everything, False),
+    ):
+        monkeypatch.setattr(ranker, "ALL_NEGATIVES_WORK", work)
+        plan = _plan(x, y, 20)
+        np.testing.assert_array_equal(plan.feature_rank, rank)
+        assert plan.all_negatives == all_negatives
+        assert plan.cost == 2.0
+        assert _plan(x, y, 30).cost == 1.0  # no text vectors: features keep their length
+        assert _plan(x, y, 20, C=0.3).cost == 0.3
+
+
+def test_small_noisy_data_chooses_a_small_cost(random):
+    """Labels that say nothing about the rows are fitted least; with 20,000 columns nothing is tried."""
+    x = sparse.random(1500, 400, 0.05, format="csr", random_state=3, dtype=np.float32)
+    noise = sparse.csr_matrix(random.uniform(size=(1500, 4)) < [0.5, 0.3, 0.2, 0.1], dtype=np.float32)
+    assert _plan(x, noise, 400).cost < 1.0
+    assert _plan(x, noise, 200).cost < 2.0
+    assert _plan(x, sparse.hstack([noise, sparse.csr_matrix((1500, 400_000))], format="csr"), 400).cost == 1.0

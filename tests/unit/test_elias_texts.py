@@ -7,7 +7,7 @@ from scipy import sparse
 import labelwood
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ModelFileError, ParamError
-from labelwood.models.neural.elias import zero_shot
+from labelwood.models.neural.elias import tree_votes, zero_shot
 from labelwood.models.neural.elias.inputs import joined
 
 torch = pytest.importorskip("torch")
@@ -215,3 +215,31 @@ def _apart(vectors, y):
     y = y.toarray() > 0
     means = [(vectors[y[:, c]].mean(axis=0), vectors[~y[:, c]].mean(axis=0)) for c in range(5)]
     return sum(float(np.linalg.norm(a - b)) for a, b in means)
+
+
+def test_trees_vote_with_features_alone_and_with_both(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("LABELWOOD_CACHE", str(tmp_path / "cache"))
+    random = np.random.default_rng(3)
+    rows = [sorted(random.choice(5, 3, replace=False)) for _ in range(1100)]
+    texts = [" and ".join(WORDS[4 + word] for word in row) for row in rows]
+    y = np.zeros((1100, 5), np.float32)
+    for row, words in enumerate(rows):
+        y[row, words] = 1
+    data = Dataset(y[:, :2], y, texts)
+    monkeypatch.setattr(tree_votes, "WEIGHTS", (0.5,))  # rows as easy as these need no votes
+    model = labelwood.ELIAS(encoder="both", text_model=str(folder), **SMALL).fit(data)
+    assert model.votes_ is not None
+    assert [forest.n_features_ for forest in model.votes_.forests] == [2, 18]
+    assert model.structure()["linear trees"] == 2
+    model.save(tmp_path / "model")
+    again = labelwood.load(tmp_path / "model")
+    few = data.take(np.arange(20))
+    np.testing.assert_array_equal(again.predict(few, 3).labels, model.predict(few, 3).labels)
+    inputs = joined(few.x, model._reader.vectors(few.texts), "both")
+    said = [forest.predict(part, 5) for forest, part in zip(model.votes_.forests, (few.x, inputs), strict=True)]
+    top = model.votes_.given(inputs)
+    for row in range(20):
+        wanted = np.zeros(5)
+        for part in said:
+            wanted[part.labels[row]] += part.scores[row] / 2
+        np.testing.assert_allclose(top.scores[row], wanted[top.labels[row]], rtol=1e-5)

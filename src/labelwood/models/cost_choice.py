@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,12 @@ ENOUGH_ASKED = 2500
 RowNumbers = npt.NDArray[np.int64]
 
 
-def is_worth_choosing(x: sparse.csr_matrix, y: sparse.csr_matrix) -> bool:
-    """True if the rows are enough to tell costs apart and few enough to try them all."""
-    return bool(x.shape[0] >= SMALLEST_ROWS and y.nnz > 0 and float(x.nnz) * y.shape[1] <= CHEAP_WORK)
+def is_worth_choosing(x: sparse.csr_matrix, y: sparse.csr_matrix, work: float = CHEAP_WORK) -> bool:
+    """True if the rows are enough to tell costs apart and few enough to try them all.
+
+    work: numbers of x times labels, at most.
+    """
+    return bool(x.shape[0] >= SMALLEST_ROWS and y.nnz > 0 and float(x.nnz) * y.shape[1] <= work)
 
 
 def chosen_cost(
@@ -35,20 +38,21 @@ def chosen_cost(
     answers: Callable[[float, RowNumbers, RowNumbers], TopK],
     seed: int,
     progress: Progress,
+    costs: Sequence[float] = COSTS,
 ) -> float:
-    """The cost of COSTS with the best mean of P@1, P@3 and P@5; answers(cost, kept, held) trains on kept, asks held.
+    """The cost with the best mean of P@1, P@3 and P@5; answers(cost, kept, held) trains on kept, asks held.
 
     Not nDCG@5: it chooses smaller costs, which gain at the fifth place what they lose at the first.
     """
     n_held = max(1, int(HOLDOUT * y.shape[0]))
     rounds = -(-ENOUGH_ASKED // n_held)
-    quality = np.zeros(len(COSTS))
+    quality = np.zeros(len(costs))
     for number in range(rounds):
         order = np.random.default_rng((seed, number)).permutation(y.shape[0])
         held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
-        for place, cost in enumerate(COSTS):
-            progress.step("choosing C", number * len(COSTS) + place, rounds * len(COSTS))
+        for place, cost in enumerate(costs):
+            progress.step("choosing C", number * len(costs) + place, rounds * len(costs))
             right = hits(answers(cost, kept, held), y[held])
             quality[place] += sum(right[:, :k].mean() for k in (1, 3, 5))
-    progress.step("choosing C", rounds * len(COSTS), rounds * len(COSTS))
-    return COSTS[int(np.argmax(quality))]
+    progress.step("choosing C", rounds * len(costs), rounds * len(costs))
+    return costs[int(np.argmax(quality))]

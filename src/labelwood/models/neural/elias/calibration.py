@@ -157,12 +157,14 @@ class Scoring:
         counts: npt.NDArray[np.int64],
         labels: Int32,
         scores: Floats,
+        votes: tuple[float, Int32, Floats] | None = None,
     ) -> None:
         """Fill labels and scores (n, k) with the best of the shortlist (labels and log p, each (n, room)), best first.
 
-        margins (n, room): of the ranker, if there is one. counts: the training rows of every label.
+        margins (n, room): of the ranker, if there is one. counts: the training rows of every label. votes: if others
+        vote, the weight, labels and scores (n, m) of what they say.
         """
-        self._native_blend.top(*shortlist, margins, counts, labels, scores)
+        self._native_blend.top(*shortlist, margins, counts, labels, scores, *(votes or (0.0, None, None)))
 
     @cached_property
     def _native_blend(self) -> Any:

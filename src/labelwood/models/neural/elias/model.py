@@ -20,7 +20,7 @@ from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.mixing import mean_scores
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
-from labelwood.models.neural.elias.calibration import Scoring, choose_scoring, held_out, hits_of, log_q
+from labelwood.models.neural.elias.calibration import HeldOut, Scoring, choose_scoring, held_out, hits_of, log_q
 from labelwood.models.neural.elias.index import Floats, Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.inputs import (
     BOTH,
@@ -33,17 +33,18 @@ from labelwood.models.neural.elias.inputs import (
 )
 from labelwood.models.neural.elias.ranker import (
     Ranker,
-    affords_all_negatives,
     judged_rows,
     ranker_of,
+    ranker_plan,
 )
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, UnitRows, top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.forward import unit_rows
 from labelwood.models.neural.runtime import require_torch
-from labelwood.models.weight_blocks import rank_features, ranked_rows, training_memory
+from labelwood.models.weight_blocks import ranked_rows, training_memory
 from labelwood.progress import Progress
 from labelwood.topk import TopK, empty
 
@@ -101,31 +102,59 @@ class ELIAS(Model):
             for number in range(p.n_models)
         ]
         indexes = [stage.learned for stage in stages]
-        self.ranker_ = None
+        self.ranker_: Ranker | None = None
+        self.votes_: TreeVotes | None = None
         self.held_out_: Arrays = {}
+        self.candidates_, self.C_ = 0, 0.0
         scorings = [Scoring()] * p.n_models
-        # Of labels that a classifier never saw as negatives its margins say little.
-        self.candidates_ = min(p.candidates, y.shape[1]) if p.ranker and affords_all_negatives(rows, y.shape[1]) else 0
         if p.ranker:
-            rank = rank_features(rows)
-            self.ranker_ = ranker_of(rows[trained], y[trained], stages[0].partition, indexes, rank, p, progress)
+            plan = ranker_plan(rows, y, x.shape[1] if p.encoder == BOTH else rows.shape[1], p, progress)
+            self.C_ = plan.cost
+            # Of labels that a classifier never saw as negatives its margins say little.
+            self.candidates_ = min(p.candidates, y.shape[1]) if plan.all_negatives else 0
+            self.ranker_ = ranker_of(rows[trained], y[trained], stages[0].partition, indexes, plan, p, progress)
         if len(kept):
             chosen = [
                 _chosen_scoring(index, self.ranker_, self.candidates_, rows[kept], y[kept], counts, p)
                 for index in indexes
             ]
             scorings = [pair[0] for pair in chosen]
-            self.held_out_ = chosen[0][1]
+            found = mean_scores([pair[1] for pair in chosen])
+            if p.ranker and p.trees != 0:
+                views = sorted({x.shape[1], rows.shape[1]}) if p.encoder == BOTH else [rows.shape[1]]
+                found = self._take_votes(rows, y, views, trained, kept, found, p, progress)
+            pairs = held_out(found[0], found[1].astype(np.float32), None, y[kept])
+            self.held_out_ = _figures(pairs, found[1], counts)
             if self.zero_shot_ is not None:
-                self.zero_shot_ = self.zero_shot_.on_the_scale_of(*chosen[0][2])
+                self.zero_shot_ = self.zero_shot_.on_the_scale_of(found[1], pairs.truth)
             if p.ranker:  # now that the scoring is chosen, the ranker learns from all rows
                 every, start = np.concatenate([trained, kept]), (self.ranker_, len(trained))
-                self.ranker_ = ranker_of(rows[every], y[every], stages[0].partition, indexes, rank, p, progress, *start)
+                self.ranker_ = ranker_of(rows[every], y[every], stages[0].partition, indexes, plan, p, progress, *start)
         self.members_ = [
             Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in zip(stages, scorings, strict=True)
         ]
         self.partition_ = stages[0].partition
         self.first_stage_ = stages[0].first  # to compare with; not saved
+
+    def _take_votes(
+        self,
+        rows: sparse.csr_matrix,
+        y: sparse.csr_matrix,
+        views: list[int],
+        trained: npt.NDArray[np.int64],
+        kept: npt.NDArray[np.int64],
+        found: Scored,
+        parameters: Any,
+        progress: Progress,
+    ) -> Scored:
+        """What was found for the rows held out, with the votes of linear trees; they join if these rows want them."""
+        n_trees = parameters.n_models if parameters.trees is None else parameters.trees
+        forests = trained_forests(rows[trained], y[trained], views, n_trees, parameters, progress)
+        weight = chosen_weight(forests, rows[kept], y[kept], found)
+        if not weight:
+            return found
+        self.votes_ = TreeVotes(trained_forests(rows, y, views, n_trees, parameters, progress), weight)
+        return TreeVotes(forests, weight).added(rows[kept], *found)
 
     def _taught_names(self, vectors: Any, y: sparse.csr_matrix, parameters: Any) -> ZeroShot | None:
         """What finds labels without rows by their names; None if there are no such labels."""
@@ -194,7 +223,11 @@ class ELIAS(Model):
             return
         member = self.members_[0]
         short, log_p, margins = self._judged(member, UnitRows(x))
-        member.scoring.fill_top((short, log_p), margins, self.label_counts_, labels, scores)
+        votes = None
+        if self.votes_ is not None:
+            top = self.votes_.given(x)
+            votes = self.votes_.weight, top.labels, top.scores
+        member.scoring.fill_top((short, log_p), margins, self.label_counts_, labels, scores, votes)
 
     def _judged(self, member: Member, rows: UnitRows) -> tuple[Int32, Floats, Floats | None]:
         return judged_rows(member.index, self.ranker_, rows, self.candidates_, self.parameters_.n_threads)
@@ -204,6 +237,8 @@ class ELIAS(Model):
         rows = UnitRows(x)
         found = [self._member_scores(member, rows) for member in self.members_]
         labels, scores = found[0] if len(found) == 1 else mean_scores(found)
+        if self.votes_ is not None:
+            labels, scores = self.votes_.added(x, labels, scores)
         if self.zero_shot_ is None or self._reader is None:
             return labels, scores
         vectors = unit_rows(x[:, self._n_inputs() - self._reader.width :].toarray())
@@ -217,7 +252,7 @@ class ELIAS(Model):
     # explanations
 
     def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        """Node 0: the ranker with the row's features, node 1: the index, node 2: calibration and ensemble."""
+        """Node 0: the ranker with the row's features, node 1: the index, node 2: calibration, trees and ensemble."""
         labels, scores = self._scored(row)
         at = np.flatnonzero(labels[0] == label)
         score = float(np.float32(scores[0, at[0]])) if len(at) else 0.0
@@ -263,7 +298,10 @@ class ELIAS(Model):
             "shortlist": index.room,
             "vector length": int(index.label_weight.shape[1]),
             "power of p": self.members_[0].scoring.power_p,
+            "C of the ranker": self.C_,
             "weight of the calibration tree": self.members_[0].scoring.weight,
+            "linear trees": 0 if self.votes_ is None else self.votes_.n_trees,
+            "weight of the linear trees": 0.0 if self.votes_ is None else self.votes_.weight,
         }
 
     def pruned(self, *, threshold: float | None = None, top: int | None = None, renormalize: bool = False) -> ELIAS:
@@ -302,15 +340,20 @@ class ELIAS(Model):
             arrays |= self.zero_shot_.to_arrays()
         if self.ranker_ is not None:
             arrays |= self.ranker_.to_arrays()
+        if self.votes_ is not None:
+            arrays |= self.votes_.to_arrays()
         return arrays
 
     def _facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {
             "inserted": [member.n_inserted for member in self.members_],
             "candidates": self.candidates_,
+            "C": self.C_,
         }
         if self._reader is not None:
             facts["text_encoder"] = self._reader.facts
+        if self.votes_ is not None:
+            facts["trees"] = self.votes_.facts()
         return facts
 
     def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
@@ -321,6 +364,9 @@ class ELIAS(Model):
         self.candidates_ = facts.get("candidates", 0)  # models of before had none
         if type(self.candidates_) is not int or not 0 <= self.candidates_ <= self.n_labels_:
             raise ModelFileError(f"elias: {self.candidates_!r:.60} candidates for {self.n_labels_} labels")
+        self.C_ = facts.get("C", self.parameters_.C or 0.0)  # models of before have it among the parameters
+        if not isinstance(self.C_, (int, float)) or not 0 <= self.C_ < math.inf:
+            raise ModelFileError(f"elias: the cost C must be a number from 0 up, but is {self.C_!r:.60}")
         partition = arrays["partition"]
         if partition.dtype != np.int32 or partition.shape != (self.n_labels_,):
             raise ModelFileError(f"elias: a partition of {partition.shape} for {self.n_labels_} labels")
@@ -341,6 +387,11 @@ class ELIAS(Model):
         self.ranker_ = None
         if self.parameters_.ranker:
             self.ranker_ = Ranker.from_arrays(arrays, self._n_inputs(), self.n_labels_)
+        self.votes_ = None
+        if "trees" in facts:
+            self.votes_ = TreeVotes.from_saved(
+                facts["trees"], arrays, self._n_inputs(), self.n_labels_, self.parameters_.n_threads
+            )
 
 
 def _without_text_columns(parts: list[Contribution], n_features: int) -> list[Contribution]:
@@ -358,18 +409,21 @@ def _chosen_scoring(
     y: sparse.csr_matrix,
     counts: npt.NDArray[np.int64],
     parameters: Any,
-) -> tuple[Scoring, Arrays, tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]]:
-    """(scoring of one index, chosen on held-out rows; how well it finds their labels; their pairs: scores, truth)."""
+) -> tuple[Scoring, tuple[Int32, npt.NDArray[np.float64]]]:
+    """(scoring of one index, chosen on held-out rows; their labels and scores)."""
     found, log_p, margins = judged_rows(index, ranker, rows, n_candidates, parameters.n_threads)
     logs = None if margins is None else log_q(margins)
     pairs = held_out(found, log_p, logs, y)
     scoring = choose_scoring(pairs, counts, calibrate=parameters.calibration)
     scores = scoring.scores(log_p, logs, counts[np.maximum(found, 0)])
-    labels, _ = top_of(found, scores, 100)
-    judged = np.where(found < 0, 0.0, scores), pairs.truth
+    return scoring, (found, np.where(found < 0, 0.0, scores))
+
+
+def _figures(pairs: HeldOut, scores: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> Arrays:
+    """How well the scores of held-out pairs find the labels of their rows: recall by answers, and by decile."""
+    labels, _ = top_of(pairs.labels, scores, 100)
     hits = hits_of(pairs, labels)
-    figures: Arrays = {
+    return {
         "recall": recall_curve(hits, pairs.n_true),
         "deciles": decile_recall(labels, hits, pairs.n_true, label_deciles(counts)),
     }
-    return scoring, figures, judged

@@ -8,6 +8,7 @@ have one of them on their shortlist, which are the mistakes it will be asked abo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy import sparse
 
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Arrays
-from labelwood.models.neural.elias.candidates import with_candidates
+from labelwood.models.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
 from labelwood.models.weight_blocks import (
@@ -29,11 +30,16 @@ from labelwood.models.weight_blocks import (
     ranked_rows,
     train_blocks,
 )
-from labelwood.progress import Progress
+from labelwood.progress import SILENT, Progress
+from labelwood.topk import TopK
 
 # Labels times non-zeros up to which every row is a negative of every label: some four minutes on two cores.
 ALL_NEGATIVES_WORK = 1.5e11
+UNKNOWN_LOG_P = -20.0  # of a label that joins an empty shortlist
 RANKER_SHORTLIST = 100  # labels of a training row that become negatives
+# Numbers of x times labels up to which costs are tried: a minute or two.
+CHEAP_WORK = 1e10
+COST_FACTORS = (1.0, 0.5, 2.0, 0.25)  # of equally good ones the first
 
 
 class Ranker:
@@ -53,6 +59,13 @@ class Ranker:
         self.blocks.native.margins_of(rows.indptr, rows.indices, rows.data, places, margins, n_threads or 0)
         return margins
 
+    def best(self, x: sparse.csr_matrix | UnitRows, k: int, n_threads: int | None = None) -> TopK:
+        """The k labels with the largest margins of every row."""
+        rows = ranked_rows(x, self.feature_rank, True)
+        places, margins = np.empty((x.shape[0], k), np.int32), np.empty((x.shape[0], k), np.float32)
+        self.blocks.native.top_k(rows.indptr, rows.indices, rows.data, places, margins, n_threads or 0)
+        return TopK(self.order[places], margins)
+
     def judged(
         self,
         x: sparse.csr_matrix | UnitRows,
@@ -61,14 +74,20 @@ class Ranker:
         n_candidates: int,
         n_threads: int | None = None,
     ) -> tuple[Int32, Floats, Floats]:
-        """(labels, log p, margins) of shortlists (n, room), with the n_candidates best labels of the ranker added."""
-        if n_candidates:
-            rows = ranked_rows(x, self.feature_rank, True)
-            places = np.empty((len(labels), n_candidates), np.int32)
-            scores = np.empty(places.shape, np.float32)
-            self.blocks.native.top_k(rows.indptr, rows.indices, rows.data, places, scores, n_threads or 0)
-            labels, log_p = with_candidates(labels, log_p, self.order[places])
-        return labels, log_p, self.margins(x, labels, n_threads)
+        """(labels, log p, margins) of shortlists (n, room), with the n_candidates best labels of the ranker added.
+
+        A label that joins is as likely, to the index, as the least likely one on the row's shortlist.
+        """
+        if not n_candidates:
+            return labels, log_p, self.margins(x, labels, n_threads)
+        rows = ranked_rows(x, self.feature_rank, True)
+        shape = (labels.shape[0], labels.shape[1] + n_candidates)
+        united, likely, margins = np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32)
+        self.blocks.native.judge(
+            self.order, self.place, rows.indptr, rows.indices, rows.data, labels, log_p, UNKNOWN_LOG_P, united, likely,
+            margins, n_threads or 0,
+        )  # fmt: skip
+        return united, likely, margins
 
     def to_arrays(self) -> Arrays:
         """The arrays under the names they are saved by."""
@@ -108,9 +127,45 @@ def judged_rows(
     return ranker.judged(rows, short.labels, short.log_p, n_candidates, n_threads)
 
 
-def affords_all_negatives(x: sparse.csr_matrix, n_labels: int) -> bool:
-    """True if every row may be a negative of every label."""
-    return n_labels * float(x.nnz) <= ALL_NEGATIVES_WORK
+@dataclass(frozen=True)
+class RankerPlan:
+    """What the ranker learns from: the number of every column (-1: unused), negatives, and the cost of an error."""
+
+    feature_rank: Int32
+    all_negatives: bool
+    cost: float
+
+
+def ranker_plan(
+    x: sparse.csr_matrix, y: sparse.csr_matrix, n_features: int, parameters: Any, progress: Progress
+) -> RankerPlan:
+    """The plan for rows x, whose columns from n_features on are text vectors.
+
+    All columns and all rows as negatives if that is affordable; else the features alone, if that is; else all columns
+    and the rows that the indexes confuse.
+    """
+    rank, n_labels = rank_features(x), y.shape[1]
+    affordable = n_labels * float(x.nnz) <= ALL_NEGATIVES_WORK
+    if not affordable and 0 < n_features < x.shape[1]:
+        features = sparse.csr_matrix(x[:, :n_features])
+        if n_labels * float(features.nnz) <= ALL_NEGATIVES_WORK:
+            unused = np.full(x.shape[1] - n_features, -1, np.int32)
+            rank, affordable = np.concatenate([rank_features(features), unused]), True
+    # Features and text vector have length 1 each, but the row is scaled to length 1: its features are half as large.
+    scale = 2.0 if 0 < n_features < x.shape[1] else 1.0
+    plan = RankerPlan(rank, affordable, scale * DEFAULT_COST if parameters.C is None else parameters.C)
+    if parameters.C is not None or not affordable or not is_worth_choosing(x, y, CHEAP_WORK):
+        return plan
+
+    def answers(cost: float, kept: RowNumbers, held: RowNumbers) -> TopK:
+        partition = np.arange(n_labels, dtype=np.int32)
+        trial = train_ranker(
+            x[kept], y[kept], partition, None, ranker_options(parameters, cost), SILENT, feature_rank=rank
+        )
+        return trial.best(x[held], min(5, n_labels), parameters.n_threads)
+
+    costs = [scale * factor for factor in COST_FACTORS]
+    return replace(plan, cost=chosen_cost(y, answers, parameters.seed, progress, costs))
 
 
 def train_ranker(
@@ -148,20 +203,20 @@ def ranker_of(
     y: sparse.csr_matrix,
     partition: Int32,
     indexes: list[LearnedIndex],
-    feature_rank: Int32,
+    plan: RankerPlan,
     parameters: Any,
     progress: Progress,
     earlier: Ranker | None = None,
     n_earlier: int = 0,
 ) -> Ranker:
-    """The ranker of the rows: all negatives where affordable, else those that the indexes shortlist.
+    """The ranker of the rows by the plan; where not all rows are negatives, those that the indexes shortlist are.
 
     earlier: the ranker of the first n_earlier rows, which all-negatives training then starts from.
     """
-    options = ranker_options(parameters, parameters.seed)
-    if affords_all_negatives(rows, y.shape[1]):
+    options, rank = ranker_options(parameters, plan.cost), plan.feature_rank
+    if plan.all_negatives:
         return train_ranker(
-            rows, y, partition, None, options, progress, feature_rank=feature_rank, earlier=earlier, n_earlier=n_earlier
+            rows, y, partition, None, options, progress, feature_rank=rank, earlier=earlier, n_earlier=n_earlier
         )
     shortlists = []
     for index in indexes:
@@ -170,7 +225,7 @@ def ranker_of(
             for _, short in index.shortlists(rows, parameters.n_threads)
         ]
         shortlists.append(np.concatenate(parts))
-    return train_ranker(rows, y, partition, shortlists, options, progress, feature_rank=feature_rank)
+    return train_ranker(rows, y, partition, shortlists, options, progress, feature_rank=rank)
 
 
 def ranker_nodes(order: Int32, n_rows: int, shortlists: Sequence[Int32] | None) -> Nodes:
@@ -201,7 +256,7 @@ def _block_rows(labels: Int32, block: npt.NDArray[np.int64], n_rows: int) -> npt
     return keys
 
 
-def ranker_options(parameters: Any, seed: int) -> SolverOptions:
+def ranker_options(parameters: Any, cost: float) -> SolverOptions:
     """How the ranker is solved: the settings of one-vs-all."""
     return SolverOptions(
         loss="squared-hinge",
@@ -209,9 +264,9 @@ def ranker_options(parameters: Any, seed: int) -> SolverOptions:
         max_passes=100,
         bias=1.0,
         prune=parameters.prune,
-        cost_positive=parameters.C,
-        cost_negative=parameters.C,
+        cost_positive=cost,
+        cost_negative=cost,
         rare_power=parameters.rare_power,
-        seed=seed,
+        seed=parameters.seed,
         n_threads=parameters.n_threads or 0,
     )

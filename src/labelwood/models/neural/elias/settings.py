@@ -57,10 +57,23 @@ class ELIASParams(Params):
     kappa: int | None = param(None, "labels stored with a cluster", low=1, kind=int)
     beam: int | None = param(None, "clusters that a row visits", low=1, kind=int)
     shortlist: int | None = param(None, "labels that a row keeps", low=1, kind=int)
-    C: float = param(1.0, "ranker: cost of an error", low=0, low_open=True)
+    C: float | None = param(
+        None,
+        "ranker: cost of an error; None: 1 (2 with features and texts), on small data what held-out rows want",
+        low=0,
+        low_open=True,
+        kind=float,
+    )
     rare_power: float = param(0.25, "ranker: a label with n rows gets the cost C (20 / n)^rare_power", low=0, high=2)
     candidates: int = param(
         50, "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows", low=0
+    )
+    trees: int | None = param(
+        None,
+        "linear trees that vote beside the ranker if held-out rows want them; None: as many as indexes, 0: none",
+        low=0,
+        high=1000,
+        kind=int,
     )
     prune: float = param(0.01, "ranker: weights smaller than this are dropped", low=0)
     validation: float = param(0.05, "share of the rows held out to choose the scoring, at most 4000", low=0, high=0.5)
