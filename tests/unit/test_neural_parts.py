@@ -197,6 +197,23 @@ def test_even_sgd_steps_in_proportion_to_the_gradients(weight_decay):
     np.testing.assert_array_equal(table.detach().numpy()[5], start[5].astype(np.float32))
 
 
+def test_even_sgd_bounds_a_huge_gradient():
+    """A gradient of 300 times the typical size moves and is remembered as one of three times that size."""
+    steps = []
+    for largest in (300.0, 3.0):
+        table = torch.nn.Parameter(torch.zeros(4, 3))
+        optimizer = made_optimizer(ParameterGroup([table], 0.1, "even_sgd"))
+        for size in (1.0, 1.0, largest, 1.0):
+            table.grad = torch.full((4, 3), size)
+            optimizer.step()
+            steps.append(table.detach().clone())
+    for wild, tame in zip(steps[:4], steps[4:], strict=True):
+        np.testing.assert_allclose(wild.numpy(), tame.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(
+        (steps[2] - steps[1]).numpy(), np.full((4, 3), -0.3 / np.sqrt(1 + 8 / 2.9701)), rtol=1e-3
+    )
+
+
 def test_even_sgd_stands_still_without_gradients():
     table = torch.nn.Parameter(torch.ones(4, 3))
     optimizer = made_optimizer(ParameterGroup([table], 0.1, "even_sgd"))

@@ -143,11 +143,14 @@ class EvenSGD(Optimizer):
 
     Adam divides every weight's gradient by its own history, so a feature that occurs in one training row moves as far
     each time as one that occurs in hundreds: it learns its row by heart. Here steps stay in proportion to the
-    gradients, and `lr` is still the size of a typical step, whatever the scale of the loss. Of a sparse gradient only
-    the named rows count and move; weight decay is decoupled.
+    gradients, and `lr` is still the size of a typical step, whatever the scale of the loss. A gradient of more than
+    _LARGEST times the typical size is scaled down to that: one batch in thousands has a gradient hundreds of times as
+    large, which would undo an epoch. Of a sparse gradient only the named rows count and move; weight decay is
+    decoupled.
     """
 
     _MEMORY = 0.99
+    _LARGEST = 3.0
 
     def _update(self, parameter: Tensor, gradient: Tensor, state: dict[str, Tensor]) -> None:
         if not state:
@@ -163,17 +166,23 @@ class EvenSGD(Optimizer):
         # Row by row, then in double precision by one thread: the same for any number of threads.
         lengths = torch.linalg.vector_norm(values.flatten(1) if values.ndim > 1 else values[:, None], dim=1)
         mean = float(np.square(lengths.double().cpu().numpy()).sum()) / values.numel()
+        excess = 1.0
+        if int(state["step"]) > 1:
+            before = float(state["square"]) / (1 - self._MEMORY ** (int(state["step"]) - 1))
+            if mean > self._LARGEST**2 * before > 0:
+                excess = math.sqrt(mean / before) / self._LARGEST
+                mean = self._LARGEST**2 * before
         state["square"].mul_(self._MEMORY).add_((1 - self._MEMORY) * mean)
         typical = math.sqrt(float(state["square"]) / (1 - self._MEMORY ** int(state["step"])))
         if typical == 0:
             return
         shrink = 1 - self.lr * self.weight_decay
         if rows is None:
-            parameter.mul_(shrink).add_(values, alpha=-self.lr / typical)
+            parameter.mul_(shrink).add_(values, alpha=-self.lr / (typical * excess))
             return
         if self.weight_decay:
             parameter[rows] *= shrink
-        parameter.index_add_(0, rows, values, alpha=-self.lr / typical)
+        parameter.index_add_(0, rows, values, alpha=-self.lr / (typical * excess))
 
 
 class Adagrad(Optimizer):
