@@ -151,8 +151,8 @@ def ranker_plan(
         if n_labels * float(features.nnz) <= ALL_NEGATIVES_WORK:
             unused = np.full(x.shape[1] - n_features, -1, np.int32)
             rank, affordable = np.concatenate([rank_features(features), unused]), True
-    # Features and text vector have length 1 each, but the row is scaled to length 1: the squared length of its features,
-    # which a cost belongs to, is halved.
+    # Features and text vector have length 1 each, but the row is scaled to length 1: that halves the squared length of
+    # its features, which a cost belongs to.
     scale = 2.0 if 0 < n_features < x.shape[1] else 1.0
     plan = RankerPlan(rank, affordable, scale * DEFAULT_COST if parameters.C is None else parameters.C)
     if parameters.C is not None or not affordable or not is_worth_choosing(x, y, CHEAP_WORK):
