@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import labelwood as lw
-from labelwood.data.catalogue_text import make_texts
+from labelwood.data.madeup.shop_texts import make_texts
 
 train, test = make_texts(1000, n_labels=100).split(test=0.2, seed=1)
 

@@ -19,9 +19,9 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 import labelwood as lw
-from labelwood.data.bad_rows import BadRows
-from labelwood.data.sparse_rows import read_rows
-from labelwood.data.xmc_format import ONE_FILE
+from labelwood.data.reading.bad_rows import BadRows
+from labelwood.data.reading.sparse_rows import read_rows
+from labelwood.data.reading.xmc_format import ONE_FILE
 
 DATA = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data")
 

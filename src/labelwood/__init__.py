@@ -23,12 +23,12 @@ _HOMES = {
     "HierarchicalXC": "models.hierarchicalxc",
     "GLaS": "models.neural.glas",
     "LabelwoodError": "errors",
-    "LinearTree": "models.linear_tree",
+    "LinearTree": "models.linear.linear_tree",
     "Model": "models.base",
     "ModelFileError": "errors",
     "NeuralXC": "models.neural.neuralxc",
     "NotFittedError": "errors",
-    "OneVsAll": "models.one_vs_all",
+    "OneVsAll": "models.linear.one_vs_all",
     "ParamError": "errors",
     "Popular": "models.popular",
     "Tagger": "tagger",
@@ -36,16 +36,16 @@ _HOMES = {
     "TopK": "topk",
     "evaluate": "metrics.evaluate",
     "load": "loading",
-    "read": "data.read",
-    "write": "data.write",
+    "read": "data.reading.read",
+    "write": "data.writing.write",
 }
 
 __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
     from labelwood.data.dataset import Dataset
-    from labelwood.data.read import read
-    from labelwood.data.write import write
+    from labelwood.data.reading.read import read
+    from labelwood.data.writing.write import write
     from labelwood.errors import BudgetError, DataError, LabelwoodError, ModelFileError, NotFittedError, ParamError
     from labelwood.features.tfidf import TfidfVectorizer
     from labelwood.loading import load
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
     from labelwood.models.explanation import Explanation
     from labelwood.models.hierarchicalxc import HierarchicalXC
     from labelwood.models.hsoftmax import HSoftmax
-    from labelwood.models.linear_tree import LinearTree
+    from labelwood.models.linear.linear_tree import LinearTree
+    from labelwood.models.linear.one_vs_all import OneVsAll
     from labelwood.models.neural.dxml import DXML
     from labelwood.models.neural.elias.model import ELIAS
     from labelwood.models.neural.glas import GLaS
     from labelwood.models.neural.neuralxc import NeuralXC
-    from labelwood.models.one_vs_all import OneVsAll
     from labelwood.models.popular import Popular
     from labelwood.tagger import Tagger
     from labelwood.topk import TopK

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import labelwood as lw
-from labelwood.data import streams
+from labelwood.data.reading import streams
 
 XMC = {
     "index out of range": (b"2 3 4\n1 0:1\n2 3:1\n", 3, "feature 3 is outside 0..2"),

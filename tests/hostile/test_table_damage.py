@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelwood.data.table import TABLE_FORMATS, read_table
+from labelwood.data.reading.table import TABLE_FORMATS, read_table
 from labelwood.errors import DataError
 
 GOOD_CSV = b"text,labels\nfirst,x\n"
@@ -148,7 +148,7 @@ def test_compressed_and_missing_files(tmp_path):
 
 @pytest.mark.parametrize("format", [name for name in TABLE_FORMATS if name != "parquet"])
 def test_an_endless_line_is_refused(tmp_path, monkeypatch, format):
-    monkeypatch.setattr("labelwood.data.text_rows.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("labelwood.data.reading.text_rows.MAX_LINE_BYTES", 1000)
     path = tmp_path / "a"
     path.write_bytes(b"x" * 5000)
     with pytest.raises(DataError, match=r"line 1: longer than"):
@@ -156,7 +156,7 @@ def test_an_endless_line_is_refused(tmp_path, monkeypatch, format):
 
 
 def test_an_open_quote_does_not_take_all_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("labelwood.data.delimited.MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("labelwood.data.reading.delimited.MAX_LINE_BYTES", 100)
     path = tmp_path / "a.csv"
     path.write_bytes(GOOD_CSV + b'"never closed,x\n' + b"more,y\n" * 100)
     with pytest.raises(DataError, match=r"line 3: a quote is opened here and never closed"):

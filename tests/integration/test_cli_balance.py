@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from labelwood.data.synthetic import make_sparse_pair
-from labelwood.data.write import write
+from labelwood.data.madeup.synthetic import make_sparse_pair
+from labelwood.data.writing.write import write
 from labelwood.errors import ParamError
-from labelwood.models.linear_tree import LinearTree
+from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.report import balance_sweep as sweep
 
 NARROW = ("--model-set", "arity=2", "--model-set", "max_leaf=2", "--threads", 1)

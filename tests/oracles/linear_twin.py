@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from labelwood.models.weight_blocks import Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
+from labelwood.models.linear.weight_blocks import Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
 from labelwood.progress import SILENT
 
 LARGEST_HALF = np.float32(65504)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelwood import _native
-from labelwood.models.block_edits import BlockRange, joined_blocks, stored_as
-from labelwood.models.weight_blocks import WeightBlocks
+from labelwood.models.linear.block_edits import BlockRange, joined_blocks, stored_as
+from labelwood.models.linear.weight_blocks import WeightBlocks
 
 _spec = importlib.util.spec_from_file_location("linear_twin", Path(__file__).with_name("linear_twin.py"))
 twin = importlib.util.module_from_spec(_spec)

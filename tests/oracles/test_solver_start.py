@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelwood.models.weight_blocks import Earlier, train_blocks
+from labelwood.models.linear.weight_blocks import Earlier, train_blocks
 from labelwood.progress import SILENT
 
 _spec = importlib.util.spec_from_file_location("linear_twin", Path(__file__).with_name("linear_twin.py"))

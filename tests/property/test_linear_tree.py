@@ -11,13 +11,13 @@ from scipy import sparse
 
 from labelwood.errors import DataError, ParamError
 from labelwood.labelindex.build import build_tree
-from labelwood.models.linear_tree import LinearTree
-from labelwood.models.linear_tree_params import LINKS
-from labelwood.models.one_vs_all import OneVsAll
-from labelwood.models.tree_choice import merged_levels, popular_first
-from labelwood.models.tree_nodes import first_blocks, training_nodes
-from labelwood.models.tree_reasons import LOWEST_SCORE
-from labelwood.models.weight_blocks import ranked_rows
+from labelwood.models.linear.linear_tree import LinearTree
+from labelwood.models.linear.linear_tree_params import LINKS
+from labelwood.models.linear.one_vs_all import OneVsAll
+from labelwood.models.linear.tree_choice import merged_levels, popular_first
+from labelwood.models.linear.tree_nodes import first_blocks, training_nodes
+from labelwood.models.linear.tree_reasons import LOWEST_SCORE
+from labelwood.models.linear.weight_blocks import ranked_rows
 
 NARROW = {"arity": 2, "max_leaf": 2, "prune": 0.0, "n_threads": 1}
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.data.table import read_table
-from labelwood.data.table_write import WRITTEN_FORMATS, write_table
+from labelwood.data.reading.table import read_table
+from labelwood.data.writing.table_write import WRITTEN_FORMATS, write_table
 from labelwood.errors import DataError, ParamError
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")

@@ -13,10 +13,10 @@ from labelwood.labelindex.hierarchy import tree_from_clusters
 from labelwood.labelspace.name_vectors import name_vectors
 from labelwood.labelspace.weighting import label_costs
 from labelwood.metrics.propensity import inverse_propensity
-from labelwood.models.linear_tree import LinearTree
-from labelwood.models.tree_negatives import matched_rows, rows_above
-from labelwood.models.tree_nodes import first_blocks
-from labelwood.models.weight_blocks import ranked_rows
+from labelwood.models.linear.linear_tree import LinearTree
+from labelwood.models.linear.tree_negatives import matched_rows, rows_above
+from labelwood.models.linear.tree_nodes import first_blocks
+from labelwood.models.linear.weight_blocks import ranked_rows
 
 SMALL = {"arity": 4, "max_leaf": 4, "n_threads": 1}
 

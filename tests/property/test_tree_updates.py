@@ -7,9 +7,9 @@ from scipy import sparse
 import labelwood
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ModelFileError
-from labelwood.models.linear_tree import LinearTree
-from labelwood.models.tree_growth import with_labels
-from labelwood.models.tree_nodes import first_blocks
+from labelwood.models.linear.linear_tree import LinearTree
+from labelwood.models.linear.tree_growth import with_labels
+from labelwood.models.linear.tree_nodes import first_blocks
 
 SMALL = {"arity": 4, "max_leaf": 4, "n_threads": 1}
 

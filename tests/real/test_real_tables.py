@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from labelwood.data.table import read_table, sniff_table
+from labelwood.data.reading.table import read_table, sniff_table
 
 
 def labels_of_features(path, n_rows):

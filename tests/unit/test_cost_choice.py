@@ -10,7 +10,7 @@ from scipy import sparse
 
 import labelwood as lw
 from labelwood.errors import ModelFileError
-from labelwood.models.cost_choice import (
+from labelwood.models.linear.cost_choice import (
     CHEAP_WORK,
     COSTS,
     DEFAULT_COST,

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
+from labelwood.models.linear.weight_blocks import rank_features
 from labelwood.models.neural.elias import index, ranker
 from labelwood.models.neural.elias.calibration import (
     RegressionTree,
@@ -22,7 +23,6 @@ from labelwood.models.neural.elias.ranker import ranker_nodes, ranker_options, t
 from labelwood.models.neural.elias.search import top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
-from labelwood.models.weight_blocks import rank_features
 from labelwood.progress import SILENT
 
 

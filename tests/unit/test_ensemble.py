@@ -7,7 +7,7 @@ from scipy import sparse
 import labelwood
 from labelwood.errors import ParamError
 from labelwood.models.ensemble import Ensemble
-from labelwood.models.linear_tree import LinearTree
+from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.models.mixing import chosen_weights, mean_ndcg, mixed
 from labelwood.topk import TopK
 

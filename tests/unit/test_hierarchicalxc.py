@@ -10,8 +10,8 @@ from scipy.cluster.hierarchy import linkage
 import labelwood as lw
 from labelwood.errors import ModelFileError, ParamError
 from labelwood.labelindex.agglomerative import cooccurrence_tree
+from labelwood.models.linear.tree_nodes import training_nodes
 from labelwood.models.linear_encoding import encoded, linear_encoding
-from labelwood.models.tree_nodes import training_nodes
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from labelwood.labelindex.codes import LabelCodes, label_codes
 from labelwood.labelindex.hierarchy import tree_from_clusters
 from labelwood.labelindex.huffman import huffman_tree
 from labelwood.models.hsoftmax import first_vectors, mean_weights
+from labelwood.models.linear.weight_blocks import Rows
 from labelwood.models.vector_storage import StoredVectors
-from labelwood.models.weight_blocks import Rows
 
 TEXTS = ["apple pie with apple", "red apple", "pie crust", "blue sky", "sky and sea", "the blue sea"] * 4
 LABELS = [["food", "fruit"], ["fruit"], ["food"], ["nature"], ["nature", "water"], ["water"]] * 4

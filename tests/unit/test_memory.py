@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import labelwood as lw
-from labelwood.data.synthetic import make_sparse
+from labelwood.data.madeup.synthetic import make_sparse
 from labelwood.memory import memory_text, parse_memory
 from labelwood.models.registry import model_class, model_names
 
@@ -46,7 +46,7 @@ def test_a_budget_below_the_estimate_refuses_and_one_above_trains(name):
 def test_the_estimate_is_above_the_measured_peak_but_not_far(name):
     script = f"""
 from pathlib import Path
-from labelwood.data.synthetic import make_sparse
+from labelwood.data.madeup.synthetic import make_sparse
 from labelwood.models.registry import model_class
 data = make_sparse(20000, 20000, 3000, nnz_per_row=80)
 model = model_class({name!r})(max_passes=2, n_threads=2)

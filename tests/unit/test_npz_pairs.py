@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import labelwood as lw
-from labelwood.data.npz import load_matrix, npz_pair
+from labelwood.data.reading.npz import load_matrix, npz_pair
 
 
 @pytest.fixture

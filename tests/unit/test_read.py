@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import labelwood as lw
-from labelwood.data import sparse_rows
-from labelwood.data.read import FORMATS, MATRIX_FORMATS, find_format
-from labelwood.data.table import TABLE_FORMATS
+from labelwood.data.reading import sparse_rows
+from labelwood.data.reading.read import FORMATS, MATRIX_FORMATS, find_format
+from labelwood.data.reading.table import TABLE_FORMATS
 from labelwood.progress import Callback
 
 XMC = b"3 4 5\n0,3 1:0.25 3:1\n 2:1\n4 0:12.5\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelwood.data.synthetic import make_sparse, make_sparse_pair, write_sparse
+from labelwood.data.madeup.synthetic import make_sparse, make_sparse_pair, write_sparse
 from labelwood.errors import DataError, ParamError
 
 

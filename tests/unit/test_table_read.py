@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from labelwood.data.table import TABLE_FORMATS, read_table, sniff_table
+from labelwood.data.reading.table import TABLE_FORMATS, read_table, sniff_table
 from labelwood.errors import DataError, ParamError
 
 

@@ -31,7 +31,7 @@ def command(
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
-    from labelwood.data.write import format_of_name, write
+    from labelwood.data.writing.write import format_of_name, write
     from labelwood.errors import ParamError
 
     if to is None:

@@ -34,7 +34,7 @@ def command(
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.data.split import split
-    from labelwood.data.write import write
+    from labelwood.data.writing.write import write
     from labelwood.errors import ParamError
 
     if not 0 < test < 1:

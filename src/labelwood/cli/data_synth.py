@@ -48,12 +48,12 @@ def command(
 def synth(out: Path, *, kind: str, rows: int, labels: int, features: int | None, seed: int, progress: Progress) -> None:
     """Write made-up data to a file: sparse rows as XMC text, streamed; texts in the format that the ending says."""
     if kind == "sparse":
-        from labelwood.data.synthetic import write_sparse
+        from labelwood.data.madeup.synthetic import write_sparse
 
         n_features = features if features is not None else max(1000, 2 * labels)
         write_sparse(out, rows, n_features, labels, seed=seed, progress=progress)
         return
-    from labelwood.data.catalogue_text import make_texts
-    from labelwood.data.write import write
+    from labelwood.data.madeup.shop_texts import make_texts
+    from labelwood.data.writing.write import write
 
     write(make_texts(rows, n_labels=labels, seed=seed), out)

@@ -33,7 +33,7 @@ def command(
     """
     from labelwood.cli.console import count, show
     from labelwood.cli.progress import shown
-    from labelwood.data.catalogue_text import make_texts
+    from labelwood.data.madeup.shop_texts import make_texts
     from labelwood.data.split import split
 
     check_demo_folder(out)
@@ -108,7 +108,7 @@ def _show_examples(tagger: Tagger, test: Dataset, n: int = 5) -> None:
 
 
 def _save(out: Path, tagger: Tagger, train: Dataset, test: Dataset) -> None:
-    from labelwood.data.write import write
+    from labelwood.data.writing.write import write
 
     write(train, out / "train.jsonl")
     write(test, out / "test.jsonl")

@@ -20,7 +20,7 @@ _BASE = re.compile(r"features are numbered from ([01])")
 
 def read_data(path: Path, *, progress: Progress = SILENT, quiet: bool = False, **choices: Any) -> Dataset:
     """The data set of a file; what the reader noticed (index base, rows skipped, ...) is told on stderr."""
-    from labelwood.data.read import read
+    from labelwood.data.reading.read import read
 
     try:
         data = read(path, progress=progress, **choices)

@@ -71,7 +71,7 @@ class Loaded:
 
     def _fitting(self, path: Path, choices: Mapping[str, Any]) -> dict[str, Any]:
         """What the reader must know so that the file's columns are the model's; DataError if the file cannot fit."""
-        from labelwood.data.read import MATRIX_FORMATS, find_format
+        from labelwood.data.reading.read import MATRIX_FORMATS, find_format
 
         kind = "folder" if path.is_dir() else choices.get("format") or find_format(path)
         if self.tagger is not None:

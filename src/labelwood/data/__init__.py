@@ -1,1 +1,1 @@
-"""Files <-> Dataset: readers and writers of every format, splits, synthetic data, the catalogue of known sets."""
+"""Dataset, and everything between it and files: reading, writing, made-up data, splits, known sets."""

@@ -18,11 +18,10 @@ from labelwood.labelspace.pifa import label_features
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.linear_encoding import encoded, linear_encoding
-from labelwood.models.linear_tree_params import LINKS
-from labelwood.models.tree_nodes import first_blocks, search_tree, training_nodes
-from labelwood.models.tree_reasons import LOWEST_SCORE, log_score
-from labelwood.models.weight_blocks import (
+from labelwood.models.linear.linear_tree_params import LINKS
+from labelwood.models.linear.tree_nodes import first_blocks, search_tree, training_nodes
+from labelwood.models.linear.tree_reasons import LOWEST_SCORE, log_score
+from labelwood.models.linear.weight_blocks import (
     LOSSES,
     WeightBlocks,
     rank_features,
@@ -31,6 +30,7 @@ from labelwood.models.weight_blocks import (
     train_blocks,
     training_memory,
 )
+from labelwood.models.linear_encoding import encoded, linear_encoding
 from labelwood.params import Params, param
 from labelwood.progress import Progress
 from labelwood.topk import TopK, empty

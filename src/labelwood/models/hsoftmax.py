@@ -21,8 +21,8 @@ from labelwood.labelspace.pifa import label_vectors
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.linear.weight_blocks import Rows, ranked_rows
 from labelwood.models.vector_storage import STORAGES, StoredVectors
-from labelwood.models.weight_blocks import Rows, ranked_rows
 from labelwood.params import Params, param
 from labelwood.progress import SILENT, Progress
 from labelwood.topk import TopK, empty

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 # registry name -> (module, class)
 _MODELS = {
     "popular": ("labelwood.models.popular", "Popular"),
-    "one-vs-all": ("labelwood.models.one_vs_all", "OneVsAll"),
-    "linear-tree": ("labelwood.models.linear_tree", "LinearTree"),
+    "one-vs-all": ("labelwood.models.linear.one_vs_all", "OneVsAll"),
+    "linear-tree": ("labelwood.models.linear.linear_tree", "LinearTree"),
     "hsoftmax": ("labelwood.models.hsoftmax", "HSoftmax"),
     "elias": ("labelwood.models.neural.elias.model", "ELIAS"),
     "neuralxc": ("labelwood.models.neural.neuralxc", "NeuralXC"),

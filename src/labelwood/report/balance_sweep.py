@@ -20,7 +20,7 @@ from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.labelindex.interpolated import balance_of_ratio
 from labelwood.matrices import as_features, as_labels, check_same_rows
 from labelwood.metrics.evaluate import evaluate
-from labelwood.models.linear_tree import LinearTree
+from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.progress import SILENT, Progress
 
 # The paper's grid of lambda' for Parabel trees.

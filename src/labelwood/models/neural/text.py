@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from labelwood.data.atomic_file import atomic_output
+from labelwood.data.writing.atomic_file import atomic_output
 from labelwood.errors import DataError, ParamError
 from labelwood.models.neural.runtime import chosen_device, torch_threads
 from labelwood.progress import SILENT, Progress

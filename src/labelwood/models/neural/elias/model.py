@@ -17,7 +17,8 @@ from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Arrays, Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.linear_reasons import classifier_reasons, columns_of_ranks
+from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
+from labelwood.models.linear.weight_blocks import ranked_rows, training_memory
 from labelwood.models.mixing import mean_scores
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
 from labelwood.models.neural.elias.calibration import HeldOut, Scoring, choose_scoring, held_out, hits_of, log_q
@@ -44,7 +45,6 @@ from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_w
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.forward import unit_rows
 from labelwood.models.neural.runtime import require_torch
-from labelwood.models.weight_blocks import ranked_rows, training_memory
 from labelwood.progress import Progress
 from labelwood.topk import TopK, empty
 

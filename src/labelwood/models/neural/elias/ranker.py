@@ -17,10 +17,8 @@ from scipy import sparse
 
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Arrays
-from labelwood.models.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
-from labelwood.models.neural.elias.index import Floats, Int32
-from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
-from labelwood.models.weight_blocks import (
+from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
+from labelwood.models.linear.weight_blocks import (
     MAX_CHILDREN,
     Earlier,
     Nodes,
@@ -30,6 +28,8 @@ from labelwood.models.weight_blocks import (
     ranked_rows,
     train_blocks,
 )
+from labelwood.models.neural.elias.index import Floats, Int32
+from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
 from labelwood.progress import SILENT, Progress
 from labelwood.topk import TopK
 

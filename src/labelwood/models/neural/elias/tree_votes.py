@@ -16,7 +16,7 @@ from scipy import sparse
 
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Arrays
-from labelwood.models.linear_tree import LinearTree
+from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.models.mixing import mixed, united
 from labelwood.models.neural.elias.calibration import held_out, quality
 from labelwood.models.neural.elias.index import Int32

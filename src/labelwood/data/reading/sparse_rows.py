@@ -1,0 +1,240 @@
+"""Sparse text rows of a file -> CSR matrices, block by block through the native parser.
+
+Plain files are memory-mapped, compressed ones are parsed while they are decompressed: the text is never held
+whole.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood._native import RowParser
+from labelwood.data.reading import streams
+from labelwood.data.reading.bad_rows import BadRows
+from labelwood.errors import DataError, ParamError
+from labelwood.progress import SILENT, Progress
+
+MAPPED_BYTES = 64 << 20  # a step of a memory-mapped file: progress is told after each
+STREAM_BYTES = 8 << 20  # a step of a compressed file
+MOST_COLUMNS = 2**31 - 1
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass
+class SparseRows:
+    """What a file of text rows held: x (n, n_features) values, y (n, n_labels) ones, and the damaged rows.
+
+    Damaged rows are still there, empty, so that a second file can be kept aligned; `dropped` leaves them out.
+    """
+
+    x: sparse.csr_matrix
+    y: sparse.csr_matrix
+    bad_rows: npt.NDArray[np.int64]
+    lowest_feature: int | None = None  # as far as there is one, entries with value 0 included
+    highest_feature: int = -1
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RowFormat:
+    """How the rows look: what the header counts, whether a label list leads, what an entry is called."""
+
+    header: tuple[str, ...] = ()  # what its numbers count: rows, columns of x, columns of y (if labels lead)
+    labels: bool = True
+    svmlight: bool = False
+    item: str = "feature"
+    n_features: int | None = None  # without a header: the width, if it is known
+    n_labels: int | None = None
+    index_base: int = 0
+
+
+def read_rows(
+    path: Path,
+    how: RowFormat,
+    bad: BadRows,
+    *,
+    n_threads: int | None = None,
+    progress: Progress = SILENT,
+) -> SparseRows:
+    """The rows of a file; DataError names its first faulty line, the same for any number of threads."""
+    threads = checked_threads(n_threads)
+    with streams.open_bytes(path) as stream:
+        windows = _windows(stream, path)
+        window = next(windows)
+        start, counts = _header(path, how, window.text, window.last)
+        n_features, n_labels = how.n_features, how.n_labels
+        if counts:
+            n_features = counts[how.header[1]]
+            n_labels = counts[how.header[2]] if how.labels else 0
+        parser = RowParser(
+            labels=how.labels,
+            svmlight=how.svmlight,
+            n_features=-1 if n_features is None else n_features,
+            n_labels=-1 if n_labels is None else n_labels,
+            index_base=how.index_base,
+            keep_going=bad.policy == "skip",
+            item=how.item,
+        )
+        above = 1 if how.header else 0
+        what, done, total = f"reading {path.name}", 0, window.total
+        while True:
+            used = start + parser.feed(window.text[start:], window.last, threads)
+            if used == 0 and not window.last and len(window.text) > streams.MAX_LINE_BYTES:
+                line, most = parser.n_lines + above + 1, streams.MAX_LINE_BYTES
+                raise DataError(f"{path}, line {line}: longer than {most:,} bytes; is this the right file?")
+            done += used
+            progress.step(what, done, total)
+            if window.last or parser.stopped:
+                break
+            window.used, start = used, 0
+            window = next(windows)
+        del window, windows
+    rows = counts.get("rows")
+    _report(parser, bad, above, rows)
+    found = _assembled(parser, n_features, n_labels, rows, threads)
+    found.notes += _notes(path, how, parser, bad, rows)
+    return found
+
+
+def dropped(rows: SparseRows, bad: npt.NDArray[np.int64]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """(x, y) without the given rows."""
+    if not len(bad):
+        return rows.x, rows.y
+    keep = np.ones(rows.x.shape[0], bool)
+    keep[bad] = False
+    return rows.x[keep], rows.y[keep]
+
+
+def checked_threads(n_threads: int | None) -> int:
+    """The thread count for the native code, which takes 0 as 'all processors'."""
+    if n_threads is None:
+        return 0
+    if isinstance(n_threads, bool) or not isinstance(n_threads, (int, np.integer)) or not 1 <= n_threads <= 4096:
+        raise ParamError(f"n_threads must be a whole number from 1 to 4096 or None, but is {n_threads!r}")
+    return int(n_threads)
+
+
+@dataclass
+class _Window:
+    text: Bytes
+    last: bool
+    total: int = 0
+    used: int = 0  # bytes the reader is done with; the next window begins there
+
+
+def _windows(stream: IO[bytes], path: Path) -> Iterator[_Window]:
+    """Windows of the text, each from where the reader stopped; one without a line end comes back larger."""
+    mapped = None
+    if path.suffix.lower() not in streams.COMPRESSED:
+        try:
+            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except (ValueError, OSError):  # empty file, or a pipe: nothing to map
+            mapped = None
+    most = streams.MAX_LINE_BYTES + 1  # enough to see that a line is too long
+    if mapped is not None:
+        whole = np.frombuffer(mapped, np.uint8)
+        begin, size = 0, min(MAPPED_BYTES, most)
+        while True:
+            window = _Window(whole[begin : begin + size], begin + size >= len(whole), len(whole))
+            yield window
+            begin += window.used
+            size = min(MAPPED_BYTES, most) if window.used else min(2 * size, most)
+    rest, size = b"", min(STREAM_BYTES, most)
+    while True:
+        more = stream.read(size)
+        block = rest + more if rest else more
+        window = _Window(np.frombuffer(block, np.uint8), len(more) < size)
+        yield window
+        rest = block[window.used :]
+        size = min(STREAM_BYTES if window.used else max(len(rest), 1), most - len(rest))
+
+
+def _header(path: Path, how: RowFormat, text: Bytes, last: bool) -> tuple[int, dict[str, int]]:
+    """(bytes before the first row, header name -> number)."""
+    head = text[:4096].tobytes()
+    bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    expected = f"expected a header of {len(how.header)} whole numbers ({', '.join(how.header)})"
+    if len(head) == bom:
+        raise DataError(f"{path}, line 1: the file is empty; " + (expected if how.header else "expected rows"))
+    if not how.header:
+        return bom, {}
+    line, newline, _ = head[bom:].partition(b"\n")
+    words = line.split()
+    shown = line[:60].decode("utf-8", "backslashreplace").strip()
+    complete = newline or (last and len(text) <= len(head))
+    if not complete or len(words) != len(how.header) or not all(word.isdigit() and len(word) < 19 for word in words):
+        raise DataError(f"{path}, line 1: {expected}, but got {shown!r}")
+    counts = {name: int(word) for name, word in zip(how.header, words, strict=True)}
+    for name, number in counts.items():
+        if name != "rows" and number > MOST_COLUMNS:
+            raise DataError(f"{path}, line 1: {number} {name} are too many; at most {MOST_COLUMNS} are allowed")
+    return bom + len(line) + len(newline), counts
+
+
+def _report(parser: RowParser, bad: BadRows, above: int, rows: int | None) -> None:
+    """Hand the faults to the policy; under 'error' a row count unlike the header's is one too."""
+    if bad.policy == "skip":
+        for line, message in parser.faults:
+            bad.report(line + above, message)
+        bad.count += parser.n_bad - len(parser.faults)
+        return
+    fault = parser.faults[0] if parser.faults else None
+    if rows is not None:
+        if parser.last_filled_row >= rows and (fault is None or fault[0] > rows):
+            bad.report(above + rows + 1, f"one row more than the {rows} that the header announces")
+        if fault is None and parser.n_rows < rows:
+            bad.report(
+                above + parser.n_lines,
+                f"the file ends after {parser.n_rows} rows, but the header announces {rows}",
+            )
+    if fault is not None:
+        bad.report(fault[0] + above, fault[1])
+
+
+def _assembled(
+    parser: RowParser, n_features: int | None, n_labels: int | None, rows: int | None, threads: int
+) -> SparseRows:
+    x_starts, y_starts = np.empty(parser.n_rows + 1, np.int64), np.empty(parser.n_rows + 1, np.int64)
+    x_columns, y_columns = np.empty(parser.x_size, np.int32), np.empty(parser.y_size, np.int32)
+    x_values, bad_rows = np.empty(parser.x_size, np.float32), np.empty(parser.n_bad, np.int64)
+    parser.assemble(x_starts, x_columns, x_values, y_starts, y_columns, bad_rows, threads)
+    if rows is not None and parser.last_filled_row < rows < parser.n_rows:
+        # Blank lines at the end are no rows; elsewhere a blank line is a row with nothing in it.
+        x_starts, y_starts = x_starts[: rows + 1], y_starts[: rows + 1]
+    width = parser.highest_feature + 1 if n_features is None else n_features
+    height = parser.highest_label + 1 if n_labels is None else n_labels
+    return SparseRows(
+        x=canonical_csr(x_values, x_columns, x_starts, width),
+        y=canonical_csr(np.ones(len(y_columns), np.float32), y_columns, y_starts, height),
+        bad_rows=bad_rows,
+        lowest_feature=parser.lowest_feature if parser.highest_feature >= 0 else None,
+        highest_feature=parser.highest_feature,
+    )
+
+
+def canonical_csr(values: Any, columns: Any, starts: Any, n_columns: int) -> sparse.csr_matrix:
+    """A CSR matrix of arrays that are known to be sorted and without duplicates."""
+    matrix = sparse.csr_matrix((values, columns, starts), shape=(len(starts) - 1, n_columns), copy=False)
+    matrix.has_sorted_indices = True
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _notes(path: Path, how: RowFormat, parser: RowParser, bad: BadRows, rows: int | None) -> Iterator[str]:
+    if count := parser.duplicate_features:
+        yield f"{path}: {count} entries repeat a {how.item} of their row; their values were added up"
+    if count := parser.duplicate_labels:
+        yield f"{path}: {count} entries repeat a label of their row; each label counts once"
+    if rows is not None and bad.policy == "skip":
+        found = max(min(parser.n_rows, rows), parser.last_filled_row + 1)
+        if found != rows:
+            yield f"{path}: the header announces {rows} rows, but the file has {found}"

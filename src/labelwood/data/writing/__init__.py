@@ -1,0 +1,1 @@
+"""`Dataset` -> files, each replaced only when the new one is complete."""

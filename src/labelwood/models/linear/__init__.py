@@ -1,0 +1,1 @@
+"""Linear classifiers: one-vs-all, the label tree, and what both are made of."""
