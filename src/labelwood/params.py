@@ -158,6 +158,10 @@ class Params(Declared):
     seed: int = param(0, "the same seed gives the same model", low=0, high=2**63 - 1)
     n_threads: int | None = param(None, "threads to use; None: all processors", low=1, high=4096, kind=int)
 
+    def saved(self) -> dict[str, Any]:
+        """What is kept with a trained model: all but n_threads, which changes nothing but the time it takes."""
+        return {name: value for name, value in self.as_dict().items() if name != "n_threads"}
+
 
 def _plain(value: Any) -> Any:
     """NumPy scalars as Python numbers, so that ranges and JSON see one kind."""
