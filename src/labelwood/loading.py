@@ -12,7 +12,7 @@ from labelwood.storage.load import load_folder
 
 if TYPE_CHECKING:
     from labelwood.models.base import Model
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
 
 def load(folder: str | Path, *, verify: bool = False) -> Model[Any, Any] | Tagger:
@@ -27,7 +27,7 @@ def load(folder: str | Path, *, verify: bool = False) -> Model[Any, Any] | Tagge
         state = restored(manifest, arrays, folder)
         return model_class(state.name).from_fitted(state)
     if kind == "tagger":
-        from labelwood.tagger import Tagger
+        from labelwood.tagger.tagger import Tagger
 
         try:
             return Tagger._load(manifest, arrays)
