@@ -28,7 +28,8 @@ def as_features(x: Any, what: str = "x") -> sparse.csr_matrix:
             if len(bad):
                 row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
                 value, column = matrix.data[bad[0]], matrix.indices[bad[0]]
-                raise DataError(f"{what}, row {row}: feature {column} is {value}; only finite numbers are allowed")
+                shown = "NaN" if np.isnan(value) else value
+                raise DataError(f"{what}, row {row}: feature {column} is {shown}; only finite numbers are allowed")
     return matrix
 
 

@@ -72,6 +72,8 @@ def understood(y: Any, what: str = "y") -> tuple[sparse.csr_matrix, Classes]:
         return matrix, Classes(matrix.shape[1])
     if is_series(y):
         y = y.tolist()
+    if hasattr(y, "__array__"):
+        y = np.asarray(y)
     if isinstance(y, np.ndarray) and y.dtype != object:
         if y.ndim == 1:
             return _of_single_labels(y.tolist(), what)
