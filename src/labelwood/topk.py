@@ -13,7 +13,7 @@ from scipy import sparse
 from labelwood.errors import DataError, ParamError
 
 PAD = -1
-# More answers than labels are padding: 8 bytes for each place of each row. Up to here that is a convenience, beyond a slip.
+# More answers than labels are padding, 8 bytes for each place of each row: a convenience up to here, a slip beyond.
 MOST_PADDED = 10_000
 
 
@@ -107,7 +107,7 @@ class TopK:
 
 
 def checked_k(k: Any, n_labels: int) -> int:
-    """k as an int; ParamError unless it is a whole number from 1 to n_labels, or to MOST_PADDED if that is more."""
+    """The k as an int; ParamError unless it is a whole number from 1 to n_labels, or to MOST_PADDED if that is more."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise ParamError(f"k must be a whole number from 1 up, but is {k!r}")
     most = max(n_labels, MOST_PADDED)

@@ -27,7 +27,7 @@ def write_file(
     path: Path, top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None, n_labels: int
 ) -> None:
     """Write the answers in the format that the ending of `path` names; whole or not at all."""
-    from labelwood.cli.outputs import whole_file
+    from labelwood.data.writing.atomic_file import whole_file
 
     suffix = path.suffix.lower()
     with whole_file(path) as part:

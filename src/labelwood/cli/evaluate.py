@@ -109,7 +109,7 @@ def _most_pairs_of_a_row(pairs: Any) -> int:
 def _write_per_label(path: Path, loaded: Any, top: Any, y: Any, k: int, unknown: Sequence[str]) -> None:
     import csv
 
-    from labelwood.cli.outputs import whole_file
+    from labelwood.data.writing.atomic_file import whole_file
     from labelwood.metrics.per_label import per_label
 
     table = per_label(top, y, k, loaded.counts(y.shape[1]), n_train=loaded.model.n_rows_)
