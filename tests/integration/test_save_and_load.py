@@ -51,7 +51,7 @@ def test_the_manifest_tells_where_the_model_came_from(tmp_path, fitted):
     assert manifest["name"] == "popular"
     assert manifest["kind"] == "model"
     assert manifest["seed"] == 3
-    assert manifest["parameters"] == {"seed": 3, "n_threads": None}
+    assert manifest["parameters"] == {"seed": 3}
     assert manifest["shape"] == {"n_features": 6, "n_labels": 9, "n_rows": 40}
     assert manifest["metrics"] == {"P@1": 12.5}
     assert manifest["data_fingerprint"] == fingerprint
@@ -76,16 +76,16 @@ def label_arrays(folder, change):
     ("change", "message"),
     [
         (lambda a: a.pop("labels.counts"), "labels.counts"),
-        (lambda a: a.update({"labels.counts": a["labels.counts"][:-1]}), r"shape \(8,\) for 9 labels"),
-        (lambda a: a.update({"labels.counts": a["labels.counts"].astype(np.float32)}), "float32 counts"),
-        (lambda a: a.update({"labels.counts": a["labels.counts"] - 100}), r"outside 0\.\.40"),
+        (lambda a: a.update({"labels.counts": a["labels.counts"][:-1]}), "asks for 9"),
+        (lambda a: a.update({"labels.counts": a["labels.counts"].astype(np.float32)}), "is float32"),
+        (lambda a: a.update({"labels.counts": a["labels.counts"] - 100}), "below 0"),
         (lambda a: a.update({"labels.counts": a["labels.counts"] + 100}), r"outside 0\.\.40"),
         (lambda a: a.pop("labels.ends"), "labels.ends"),
-        (lambda a: a.update({"labels.ends": a["labels.ends"][:-1]}), "damaged"),
+        (lambda a: a.update({"labels.ends": a["labels.ends"][:-1]}), "asks for 9"),
         (lambda a: a.update({"labels.utf8": a["labels.utf8"] | 128}), "damaged"),
         (
             lambda a: a.update({"labels.utf8": a["labels.utf8"][:7], "labels.ends": a["labels.ends"][:1]}),
-            "1 label names for 9 labels",
+            "asks for 9",
         ),
     ],
 )

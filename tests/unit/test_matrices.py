@@ -78,7 +78,7 @@ def test_read_only_arrays_are_fine():
 def test_values_that_are_not_finite_are_refused_with_their_row(make, bad):
     dense = DENSE.copy()
     dense[2, 0] = bad
-    with pytest.raises(DataError, match=r"x, row 2: feature 0 is -?(nan|inf)"):
+    with pytest.raises(DataError, match=r"x, row 2: feature 0 is -?(NaN|inf)"):
         as_features(make(dense))
 
 

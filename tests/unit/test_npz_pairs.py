@@ -89,7 +89,7 @@ def good(**changes):
         (good(format=np.array(b"dia")), "of format 'dia'"),
         (good(data=np.array(["a", "b"])), "expected real numbers"),
         (good(data=np.array([1j, 2])), "holds complex128 values; expected real numbers"),
-        (good(data=np.array([np.nan, 2])), "feature 0 is nan; only finite"),
+        (good(data=np.array([np.nan, 2])), "feature 0 is NaN; only finite"),
         (good(data=np.array([{}, 2], dtype=object)), "no readable scipy sparse matrix"),
     ],
 )
