@@ -8,7 +8,7 @@ namespace nb = nanobind;
 
 NB_MODULE(_native, m) {
     m.doc() = "labelwood's C++ kernels: plain arrays in and out; the Python modules around it hold the policy.";
-    m.def("max_threads", &lw::max_threads, "The number of processors that OpenMP may use.");
+    m.def("max_threads", &lw::max_threads, "The number of threads that a call with n_threads=0 uses.");
     lw::bind_dense_rows(m);
     lw::bind_hits(m);
     lw::bind_hsoftmax(m);

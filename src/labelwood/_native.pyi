@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def max_threads() -> int:
-    """The number of processors that OpenMP may use."""
+    """The number of threads that a call with n_threads=0 uses."""
 
 def sparse_rows_times_dense(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_threads: int) -> None:
     """
