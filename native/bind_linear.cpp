@@ -136,7 +136,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
     TrainingReport report;
     BlockArrays made;
     try {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         made = train_nodes(training, nodes, options, report_progress, &state, &report);
     } catch (const std::runtime_error&) {
         if (state.interrupted) throw nb::python_error();
@@ -148,7 +148,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
 nb::dict rebuilt(const BlocksHolder& blocks, float prune, bool bytes, int n_threads) {
     BlockArrays made;
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         made = rebuilt_blocks(blocks.view, prune, bytes, n_threads);
     }
     return arrays_of(std::move(made));
@@ -171,7 +171,7 @@ void reach(const BlocksHolder& blocks, std::int64_t first_node, In<std::int32_t>
         if (nodes.data()[i] >= 0 && (nodes.data()[i] < first_node || nodes.data()[i] >= first_node + static_cast<std::int64_t>(n_nodes)))
             throw nb::value_error("a node is not of this level");
     const LevelNodes level{first_node, static_cast<std::int64_t>(n_nodes), first_child.data(), first_block.data()};
-    nb::gil_scoped_release release;
+    WithoutGil released;
     next_level(blocks.view, level, static_cast<Link>(link), static_cast<std::int32_t>(beam), static_cast<std::int64_t>(n_rows), indptr.data(),
                indices.data(), data.data(), n_threads, nodes.data(), scores.data(), next_nodes.data(), next_scores.data());
 }
@@ -184,7 +184,7 @@ void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t>
     if (labels.shape(0) != indptr.size() - 1 || margins.shape(0) != labels.shape(0) || margins.shape(1) != labels.shape(1))
         throw nb::value_error("labels and margins must have one row per query");
     if (k < 1) throw nb::value_error("k must be at least one");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     flat_top_k(blocks.view, n_rows, indptr.data(), indices.data(), data.data(), k, n_threads, labels.data(), margins.data());
 }
 
@@ -257,7 +257,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
     if (filtered && (static_cast<std::int64_t>(allowed.size()) != n_labels || static_cast<std::int64_t>(open.size()) != n_nodes))
         throw nb::value_error("the label filter does not fit the trees");
     const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr, slack};
-    nb::gil_scoped_release release;
+    WithoutGil released;
     search_forest_rows(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, static_cast<std::int64_t>(n_rows),
                        indptr.data(), indices.data(), data.data(), static_cast<std::int32_t>(labels.shape(1)), k_each, n_threads,
                        labels.data(), scores.data(), n_blocks.data());
@@ -303,7 +303,7 @@ std::int64_t ranked_rows(In<std::int64_t> indptr, In<std::int32_t> columns, In<f
     check_rows(indptr, columns, values, static_cast<std::int32_t>(rank.size()));
     if (starts.size() != indptr.size() || features.size() <= columns.size() || scaled.size() <= columns.size())
         throw nb::value_error("the result arrays are too small");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     return rank_rows(static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), columns.data(), values.data(), rank.data(), normalize,
                      starts.data(), features.data(), scaled.data());
 }
@@ -330,7 +330,7 @@ void margins_of(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int
     const std::int64_t n_places = blocks.view.child_start[blocks.view.n_blocks];
     for (std::size_t i = 0; i < places.shape(0) * places.shape(1); ++i)
         if (places.data()[i] < -1 || places.data()[i] >= n_places) throw nb::value_error("no such classifier");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     shortlist_margins(blocks.view, static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), indices.data(), data.data(),
                       static_cast<std::int64_t>(places.shape(1)), places.data(), n_threads, margins.data());
 }
@@ -353,7 +353,7 @@ void judge(const BlocksHolder& blocks, In<std::int32_t> order, In<std::int32_t> 
             throw nb::value_error("no such label or classifier");
     for (std::size_t i = 0; i < n_rows * room; ++i)
         if (labels.data()[i] < -1 || labels.data()[i] >= n_labels) throw nb::value_error("no such label");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     judge_shortlists(blocks.view, order.data(), place.data(), static_cast<std::int64_t>(n_rows), indptr.data(), indices.data(), data.data(),
                      {static_cast<std::int64_t>(room), labels.data(), log_p.data()}, static_cast<std::int32_t>(width - room), unknown_log_p,
                      n_threads, {out_labels.data(), out_log_p.data(), margins.data()});

@@ -83,9 +83,11 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
             }
         std::sort(local.rows.begin(), local.rows.end());
     }
+    Pulse pulse;
     for (std::size_t r = 0; r < local.rows.size(); ++r) maps.row[local.rows[r]] = static_cast<std::int32_t>(r);
     for (std::int64_t c = first; c < last; ++c) {
         const std::size_t begin = local.child_rows.size();
+        pulse.beat();
         for (std::int64_t p = data.label_start[nodes.child_bound[c]]; p < data.label_start[nodes.child_bound[c + 1]]; ++p)
             local.child_rows.push_back(maps.row[data.label_rows[p]]);
         if (nodes.child_bound[c + 1] - nodes.child_bound[c] > 1) {  // several labels: a row may come twice
@@ -110,6 +112,7 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
     local.features.clear();
     for (const std::int32_t row : local.rows) {
         float square = 0;
+        pulse.beat();
         for (std::int64_t p = data.indptr[row]; p < data.indptr[row + 1]; ++p) {
             std::int32_t& id = maps.feature[data.indices[p]];
             if (id < 0) {
@@ -166,7 +169,9 @@ std::uint32_t earlier_weights(const LocalRows& local, const TrainingStart& start
         if (options.bias > 0) bias[l] = earlier / options.bias;
     }
     BlockRow row;
+    Pulse pulse;
     for (std::size_t f = 0; f < local.features.size(); ++f) {
+        pulse.beat();
         if (local.features[f] >= blocks.n_features || !read_row(blocks, block, local.features[f], row)) continue;
         for (int i = 0; i < row.n; ++i) {
             const int l = row.children[i] - first;
