@@ -144,9 +144,11 @@ def cover():
 
 def graph():
     n = 20_000
-    return np.arange(n + 1, dtype=np.int64) * 50, RANDOM.integers(0, n, n * 50, dtype=np.int32), np.cumsum(
-        np.ones((n, 50)), axis=1
-    ).ravel()
+    return (
+        np.arange(n + 1, dtype=np.int64) * 50,
+        RANDOM.integers(0, n, n * 50, dtype=np.int32),
+        np.cumsum(np.ones((n, 50)), axis=1).ravel(),
+    )
 
 
 def random_walks():
@@ -246,6 +248,11 @@ CASES = {
 }
 
 
+def say(line):
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def check_that_calls_work():
     """Small calls with threads after the interrupt."""
     a, b = RANDOM.random((100, 30), dtype=np.float32), RANDOM.random((30, 20), dtype=np.float32)
@@ -258,14 +265,14 @@ def check_that_calls_work():
 def main():
     call = CASES[sys.argv[1]]()
     try:
-        print("begin", flush=True)
+        say("begin")
         call()
     except KeyboardInterrupt:
-        print(time.monotonic(), flush=True)
+        say(str(time.monotonic()))
     else:
-        print("the call ended before the signal came", flush=True)
+        say("the call ended before the signal came")
     check_that_calls_work()
-    print("works", flush=True)
+    say("works")
 
 
 if __name__ == "__main__":
