@@ -134,12 +134,13 @@ def label_vectors():
 
 
 def cover():
-    starts, labels, _ = sparse_rows(300_000, 20_000, 20)
-    y = sparse.csr_matrix((np.ones(len(labels), np.int8), labels, starts), shape=(300_000, 20_000))
+    n = 1_000_000
+    starts, labels, _ = sparse_rows(n, 100_000, 30)
+    y = sparse.csr_matrix((np.ones(len(labels), np.int8), labels, starts), shape=(n, 100_000))
     y.sum_duplicates()
     by_label = y.tocsc()
     arrays = [a.astype(t) for m in (y, by_label) for a, t in ((m.indptr, np.int64), (m.indices, np.int32))]
-    return lambda: _native.greedy_cover(*arrays, np.ones(300_000), 10, np.empty(20_000))
+    return lambda: _native.greedy_cover(*arrays, np.ones(n), 10, np.empty(100_000))
 
 
 def graph():
