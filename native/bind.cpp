@@ -32,6 +32,7 @@ NB_MODULE(_native, m) {
     lw::bind_parse(m);
     lw::bind_shortlist(m);
     lw::bind_tokens(m);
+    lw::bind_training(m);
     lw::bind_twomeans(m);
     lw::bind_walks(m);
 }
