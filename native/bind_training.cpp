@@ -20,6 +20,9 @@ template <class... Parts>
     throw nb::value_error(text.str().c_str());
 }
 
+// Far inside float32, so that a row's cost times a classifier's can neither vanish nor overflow.
+constexpr float kLeastRowCost = 1e-20f, kMostRowCost = 1e20f;
+
 void need_number(const char* name, float value, bool zero_allowed) {
     if (!std::isfinite(value) || value < 0 || (value == 0 && !zero_allowed))
         refuse(name, " is ", value, ", allowed are finite numbers ", zero_allowed ? "from 0" : "above 0");
@@ -46,7 +49,7 @@ void need_inside(const char* name, const In<T>& values, std::int64_t limit) {
 }
 
 void check_data(const In<std::int64_t>& indptr, const In<std::int32_t>& indices, const In<float>& data, std::int32_t n_features,
-                const In<std::int64_t>& label_start, const In<std::int32_t>& label_rows) {
+                const In<std::int64_t>& label_start, const In<std::int32_t>& label_rows, const std::optional<In<float>>& row_cost) {
     if (n_features < 0) refuse("n_features is ", n_features, ", allowed is 0 or more");
     if (indptr.size() < 1 || label_start.size() < 1) refuse("indptr and label_start need one entry more than there are rows and labels");
     if (indptr.size() - 1 > INT32_MAX) refuse("there are ", indptr.size() - 1, " rows, allowed is ", INT32_MAX);
@@ -55,6 +58,13 @@ void check_data(const In<std::int64_t>& indptr, const In<std::int32_t>& indices,
     need_inside("indices", indices, n_features);
     need_starts("label_start", label_start, label_start.size() - 1, "label_rows", label_rows.size());
     need_inside("label_rows", label_rows, static_cast<std::int64_t>(indptr.size()) - 1);
+    if (!row_cost) return;
+    if (row_cost->size() != indptr.size() - 1) refuse("row_cost has ", row_cost->size(), " entries, allowed is ", indptr.size() - 1);
+    for (std::size_t r = 0; r < row_cost->size(); ++r) {
+        const float cost = (*row_cost)(r);
+        if (cost != 0 && !(cost >= kLeastRowCost && cost <= kMostRowCost))
+            refuse("row_cost[", r, "] is ", cost, ", allowed are 0 and numbers from ", kLeastRowCost, " to ", kMostRowCost);
+    }
 }
 
 void check_nodes(const TrainingData& data, const In<std::int64_t>& child_start, const In<std::int64_t>& child_bound,
@@ -105,15 +115,16 @@ TrainingStart start_of(const BlocksHolder* blocks, const std::optional<In<std::i
 }
 
 nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, std::int32_t n_features,
-                In<std::int64_t> label_start, In<std::int32_t> label_rows, In<std::int64_t> child_start,
+                In<std::int64_t> label_start, In<std::int32_t> label_rows, std::optional<In<float>> row_cost, In<std::int64_t> child_start,
                 In<std::int64_t> child_bound, In<std::int64_t> extra_start, In<std::int32_t> extra_rows, bool all_rows,
                 bool extra_alone, std::optional<In<float>> child_cost, int loss, float eps, int max_passes, float bias, float prune,
                 float untrained, float cost_positive, float cost_negative, float rare_power, float cluster_cost, std::uint64_t seed,
                 int n_threads, const BlocksHolder* start_blocks, std::optional<In<std::int64_t>> start_first_block,
                 std::optional<In<std::int64_t>> start_children, std::int64_t first_new_row, nb::object progress) {
-    check_data(indptr, indices, data, n_features, label_start, label_rows);
+    check_data(indptr, indices, data, n_features, label_start, label_rows, row_cost);
     const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
-                                static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data()};
+                                static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data(),
+                                row_cost ? row_cost->data() : nullptr};
     check_nodes(training, child_start, child_bound, extra_start, extra_rows, child_cost);
     const std::size_t n_nodes = child_start.size() - 1;
     const TrainingNodes nodes{static_cast<std::int64_t>(n_nodes), child_start.data(), child_bound.data(), extra_start.data(),
@@ -139,13 +150,14 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
 
 void bind_training(nb::module_& m) {
     m.def("train_nodes", &train, nb::kw_only(), nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("n_features"),
-          nb::arg("label_start"), nb::arg("label_rows"), nb::arg("child_start"), nb::arg("child_bound"), nb::arg("extra_start"),
+          nb::arg("label_start"), nb::arg("label_rows"), nb::arg("row_cost") = nb::none(), nb::arg("child_start"), nb::arg("child_bound"), nb::arg("extra_start"),
           nb::arg("extra_rows"), nb::arg("all_rows") = false, nb::arg("extra_alone") = false, nb::arg("child_cost") = nb::none(),
           nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"), nb::arg("untrained"),
           nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("cluster_cost"), nb::arg("seed"),
           nb::arg("n_threads"), nb::arg("start_blocks") = nb::none(), nb::arg("start_first_block") = nb::none(),
           nb::arg("start_children") = nb::none(), nb::arg("first_new_row") = 0, nb::arg("progress"),
-          "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes. Rows: indptr, indices, data; "
+          "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes. Rows: indptr, indices, data, row_cost "
+          "(factors of the cost of each row's errors; 0 leaves a row out); "
           "labels: label_start, label_rows; nodes: child_* and extra_*; where to begin: start_*; see native/node_training.hpp.");
 }
 

@@ -179,8 +179,13 @@ def train_blocks(
     progress: Progress,
     what: str,
     earlier: Earlier | None = None,
+    row_cost: npt.NDArray[np.float32] | None = None,
 ) -> WeightBlocks:
-    """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p."""
+    """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p.
+
+    row_cost: factors of the cost of each row's errors (default: 1). A row of cost 2 counts as if it came twice, one of
+    cost 0 as if it were not there.
+    """
     with np.errstate(over="ignore"):
         square = float(np.dot(rows.data, rows.data))
     if not square <= _LARGEST_SQUARE:
@@ -195,6 +200,7 @@ def train_blocks(
         n_features=n_features,
         label_start=row_pointers(y_by_place),
         label_rows=column_ids(y_by_place),
+        row_cost=row_cost,
         child_start=nodes.child_start,
         child_bound=nodes.child_bound,
         extra_start=nodes.extra_start,
