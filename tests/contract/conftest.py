@@ -27,7 +27,7 @@ OTHER = {
     "hsoftmax": {"loss": "hs", "tree": "huffman", "storage": "byte", "dim": 24},
     "elias": {"n_models": 2, "calibration": False, "trees": 1},
     "neuralxc": {"shortcut": False, "epochs": 20, "latent_weight": 0.1},
-    "hierarchicalxc": {"encoding_dim": 12, "loss": "logistic"},
+    "hierarchicalxc": {"encoding_dim": 12, "link": "log-sigmoid"},
     "glas": {"map": "nonlinear", "regularizer": "spreadout", "dim": 32},
     "dxml": {"embedding": "deepwalk", "n_neighbors": 3, "blend": 0.5, "temperature": 0.2, "hidden": 64, "n_models": 1},
     "ensemble": {"models": "popular,linear-tree,one-vs-all", "weights": "1,2,2"},

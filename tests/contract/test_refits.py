@@ -87,8 +87,12 @@ try:
         {work}
 except KeyboardInterrupt:
     print("stopped", time.time(), flush=True)
+def same(one, other):
+    return np.array_equal(one.labels, other.labels) and np.array_equal(one.scores, other.scores)
+
 after = model.predict(x, k=5)
-assert np.array_equal(after.labels, before.labels) and np.array_equal(after.scores, before.scores)
+# A quick fit may have ended before the signal came: then the model is wholly the new one.
+assert same(after, before) or same(after, model.fit(rows, labels).predict(x, k=5))
 print("same", flush=True)
 """
 
