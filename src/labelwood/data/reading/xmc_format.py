@@ -13,6 +13,7 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.companions import existing, feature_names_beside, filter_pairs_beside, label_names_beside
 from labelwood.data.reading.sparse_rows import RowFormat, SparseRows, dropped, read_rows
+from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import plain_name
 from labelwood.errors import DataError
 from labelwood.progress import SILENT, Progress
@@ -21,6 +22,12 @@ SPLIT_NAME = re.compile(r"^(?P<stem>.+)_X_(?P<part>Xf|Y)\.txt$")
 ONE_FILE = RowFormat(header=("rows", "features", "labels"))
 SPLIT_X = RowFormat(header=("rows", "features"), labels=False)
 SPLIT_Y = RowFormat(header=("rows", "labels"), labels=False, item="label")
+_HEADER = re.compile(rb"[ \t]*\d+[ \t]+\d+[ \t]+\d+[ \t]*")
+
+
+def is_xmc(start: Start) -> bool:
+    """True if the first line is three numbers."""
+    return bool(_HEADER.fullmatch(start.byte_lines[0]))
 
 
 def read_xmc(
