@@ -40,7 +40,7 @@ def choose_columns(path: Path, names: Sequence[str], text: str | None, labels: s
     notes = []
     lower = {name.strip().lower(): name for name in reversed(names)}
     if text is None:
-        text_columns = guess_text(lower)
+        text_columns = _guess_text(lower)
         if not text_columns:
             raise _unknown(path, "text", names)
         notes.append(f"text taken from column {' + '.join(text_columns)} (guessed)")
@@ -69,7 +69,7 @@ def _unknown(path: Path, what: str, names: Sequence[str]) -> DataError:
     return DataError(Message(fault, Argument(what), f" (columns: {', '.join(names)})"))
 
 
-def guess_text(lower: dict[str, str]) -> tuple[str, ...]:
+def _guess_text(lower: dict[str, str]) -> tuple[str, ...]:
     """The usual text columns among lower-case names: a title before the main text, or either alone."""
     title = next((lower[name] for name in TITLE_NAMES if name in lower), None)
     main = next((lower[name] for name in TEXT_NAMES if name in lower), None)

@@ -53,7 +53,7 @@ def read(
         raise ParamError(unknown_name("format", format, FORMATS))
     path = Path(path)
     if path.is_dir():
-        path = training_file(path)
+        path = _training_file(path)
     known = FORMATS[format or find_format(path)]
     of_table: dict[str, Any] = {"text": text, "labels": labels, "separator": separator, "label_names": label_names}
     widths = {"n_features": n_features, "n_labels": n_labels}
@@ -87,7 +87,7 @@ def find_format(path: Path) -> str:
     return known.name
 
 
-def training_file(folder: Path) -> Path:
+def _training_file(folder: Path) -> Path:
     """The one training file (or one of the one training pair) in a folder; DataError lists what is there."""
     candidates: dict[str, Path] = {}
     names = sorted(item.name for item in folder.iterdir() if item.is_file())

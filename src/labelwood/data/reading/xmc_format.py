@@ -44,7 +44,7 @@ def read_xmc(
     return _dataset(path, x, y, rows.bad_rows, (*rows.notes, *bad.notes()))
 
 
-def split_pair(path: str | Path) -> tuple[Path, Path] | None:
+def _split_pair(path: str | Path) -> tuple[Path, Path] | None:
     """The pair (features, labels) that trn_X_Xf.txt or trn_X_Y.txt belongs to; None for names unlike these.
 
     DataError if the partner is missing.
@@ -65,7 +65,7 @@ def read_xmc_split(
     path: str | Path, *, on_bad_row: str = "error", n_threads: int | None = None, progress: Progress = SILENT
 ) -> Dataset:
     """The Dataset of a pair of files with headers `rows columns`, found from either name."""
-    pair = split_pair(path)
+    pair = _split_pair(path)
     if pair is None:
         raise DataError(f"{path}: split files are named like trn_X_Xf.txt and trn_X_Y.txt")
     bad_x, bad_y = (BadRows(part, on_bad_row) for part in pair)
