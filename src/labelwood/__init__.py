@@ -31,12 +31,13 @@ _HOMES = {
     "OneVsAll": "models.linear.one_vs_all",
     "ParamError": "errors",
     "Popular": "models.popular",
-    "Tagger": "tagger",
+    "Tagger": "tagger.tagger",
     "TfidfVectorizer": "features.tfidf",
     "TopK": "topk",
     "evaluate": "metrics.evaluate",
     "load": "loading",
     "read": "data.reading.read",
+    "scorer": "metrics.scorer",
     "write": "data.writing.write",
 }
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from labelwood.features.tfidf import TfidfVectorizer
     from labelwood.loading import load
     from labelwood.metrics.evaluate import evaluate
+    from labelwood.metrics.scorer import scorer
     from labelwood.models.base import Model
     from labelwood.models.ensemble import Ensemble
     from labelwood.models.explanation import Explanation
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     from labelwood.models.neural.glas import GLaS
     from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.popular import Popular
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
     from labelwood.topk import TopK
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labelwood.errors import LabelwoodError, ModelFileError
-from labelwood.models.persistence import KIND, restored_model
+from labelwood.models.persistence import KIND, restored
+from labelwood.models.registry import model_class
 from labelwood.storage.load import load_folder
 
 if TYPE_CHECKING:
     from labelwood.models.base import Model
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
 
-def load(folder: str | Path, *, verify: bool = False) -> Model | Tagger:
+def load(folder: str | Path, *, verify: bool = False) -> Model[Any, Any] | Tagger:
     """The model or tagger that was saved in a folder, ready to predict; arrays are mapped and read-only.
 
     ModelFileError if the folder is missing, damaged, from another version, or does not fit together.
@@ -23,9 +24,10 @@ def load(folder: str | Path, *, verify: bool = False) -> Model | Tagger:
     manifest, arrays = load_folder(folder, verify=verify)
     kind = manifest["kind"]
     if kind == KIND:
-        return restored_model(manifest, arrays, folder)
+        state = restored(manifest, arrays, folder)
+        return model_class(state.name).from_fitted(state)
     if kind == "tagger":
-        from labelwood.tagger import Tagger
+        from labelwood.tagger.tagger import Tagger
 
         try:
             return Tagger._load(manifest, arrays)

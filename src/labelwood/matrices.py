@@ -28,7 +28,8 @@ def as_features(x: Any, what: str = "x") -> sparse.csr_matrix:
             if len(bad):
                 row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
                 value, column = matrix.data[bad[0]], matrix.indices[bad[0]]
-                raise DataError(f"{what}, row {row}: feature {column} is {value}; only finite numbers are allowed")
+                shown = "NaN" if np.isnan(value) else value
+                raise DataError(f"{what}, row {row}: feature {column} is {shown}; only finite numbers are allowed")
     return matrix
 
 
@@ -42,6 +43,27 @@ def as_labels(y: Any, what: str = "y") -> sparse.csr_matrix:
         matrix.eliminate_zeros()
         matrix.data[:] = 1
     return matrix
+
+
+def is_frame(source: Any) -> bool:
+    """True for a data frame (pandas, polars): a table with named columns."""
+    return hasattr(source, "columns") and hasattr(source, "to_numpy") and len(getattr(source, "shape", ())) == 2
+
+
+def is_series(source: Any) -> bool:
+    """True for one column of a data frame (pandas, polars)."""
+    return hasattr(source, "to_numpy") and len(getattr(source, "shape", ())) == 1 and not hasattr(source, "columns")
+
+
+def column_names(source: Any) -> tuple[str, ...] | None:
+    """The column names of a data frame; None for anything else, and where the names are numbers."""
+    if not is_frame(source):
+        return None
+    names = list(source.columns)
+    n_words = sum(isinstance(name, str) for name in names)
+    if 0 < n_words < len(names):
+        raise DataError("some columns of the data frame have names and some have numbers: name all of them or none")
+    return tuple(str(name) for name in names) if n_words else None
 
 
 def single_row(columns: Any, values: Any, n_features: int) -> sparse.csr_matrix:
@@ -106,6 +128,8 @@ def _as_csr(source: Any, dtype: Any, what: str) -> sparse.csr_matrix:
             matrix.sum_duplicates()
         # A matrix (not array) of our own, so that x[0] is a row and nothing of the caller's is shared but the arrays.
         return _csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+    if is_frame(source):
+        return _of_frame(source, dtype, what)
     try:
         with np.errstate(over="ignore"):
             array = np.asarray(source, dtype=dtype)
@@ -118,6 +142,17 @@ def _as_csr(source: Any, dtype: Any, what: str) -> sparse.csr_matrix:
     if array.ndim != 2:
         raise DataError(f"{what} must have two dimensions (rows, columns), but has {array.ndim}")
     return sparse.csr_matrix(array)
+
+
+def _of_frame(frame: Any, dtype: Any, what: str) -> sparse.csr_matrix:
+    """The numbers of a data frame; DataError names the first column that holds none."""
+    if all(type(kind).__name__ == "SparseDtype" for kind in frame.dtypes):
+        return _as_csr(frame.sparse.to_coo(), dtype, what)
+    for name in frame.columns:
+        values = frame[name].to_numpy()
+        if values.dtype.kind not in "buif":
+            raise DataError(f"{what}: the column {name!r} holds {values.dtype}, but features are numbers")
+    return _as_csr(frame.to_numpy(), dtype, what)
 
 
 def _csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sparse.csr_matrix:

@@ -142,6 +142,14 @@ class Declared:
         """Parameter name -> value, ready for JSON."""
         return dataclasses.asdict(self)
 
+    def as_given(self) -> dict[str, Any]:
+        """Parameter name -> value, as the constructor takes it."""
+        return self.as_dict()
+
+    def saved(self) -> dict[str, Any]:
+        """What is kept with what was learnt: all but n_threads, which changes nothing but the time it takes."""
+        return {name: value for name, value in self.as_dict().items() if name != "n_threads"}
+
     @classmethod
     def table(cls) -> list[tuple[str, str, str, str]]:
         """(name, default, allowed, help) of every parameter, for help texts and documentation."""

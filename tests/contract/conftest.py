@@ -80,12 +80,12 @@ def same():
             np.testing.assert_array_equal(one.labels, other.labels)
             np.testing.assert_array_equal(one.scores, other.scores)
             return
-        ours, theirs = one._arrays(), other._arrays()
+        ours, theirs = one.fitted_.arrays(), other.fitted_.arrays()
         assert set(ours) == set(theirs)
         for key in ours:
             assert ours[key].dtype == theirs[key].dtype, key
             assert ours[key].shape == theirs[key].shape, key
             assert ours[key].tobytes() == theirs[key].tobytes(), key
-        assert one._facts() == other._facts()
+        assert one.fitted_.facts() == other.fitted_.facts()
 
     return check

@@ -90,7 +90,7 @@ def test_bad_k_is_refused(trained, data, k):
 
 
 def test_wrong_number_of_features_is_refused(trained, data):
-    with pytest.raises(DataError, match=r"x has 39 features, but .* was trained with 40"):
+    with pytest.raises(DataError, match=r"X has 39 features, but \w+ is expecting 40 features"):
         trained.predict(data.x[:, :-1])
 
 

@@ -12,7 +12,7 @@ from labelwood.cli import options
 if TYPE_CHECKING:
     from labelwood.data.dataset import Dataset
     from labelwood.progress import Progress
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
 KS = (1, 3, 5)
 FILES = {"model", "train.jsonl", "test.jsonl"}
@@ -69,7 +69,7 @@ def _check_demo_folder(out: Path) -> None:
 def _trained(train: Dataset, seed: int, threads: int | None, progress: Progress) -> tuple[Tagger, Tagger, float]:
     import time
 
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     start = time.perf_counter()
     tagger = Tagger(seed=seed, n_threads=threads).fit(train, progress=progress)

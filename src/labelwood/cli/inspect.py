@@ -22,7 +22,7 @@ def command(
     from labelwood.cli.console import show_json
     from labelwood.loading import load
     from labelwood.storage.load import load_folder
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     manifest, arrays = load_folder(model, verify=verify)
     n_bytes = sum(array.nbytes for array in arrays.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,20 +24,20 @@ class Loaded:
     def __init__(self, folder: Path, threads: int | None = None) -> None:
         from labelwood.loading import load
         from labelwood.storage.load import read_manifest
-        from labelwood.tagger import Tagger
+        from labelwood.tagger.tagger import Tagger
 
         found = load(folder)
         self.extra = read_manifest(folder)["extra"]
         self.folder = folder
+        found.n_threads = threads
         self.tagger = found if isinstance(found, Tagger) else None
         self.model = found.model_ if isinstance(found, Tagger) else found
-        # The threads of this machine and command, not those that the model was trained with.
-        self.model.parameters_ = replace(self.model.parameters_, n_threads=threads)
 
     @property
     def label_names(self) -> Sequence[str] | None:
-        """The names of the labels, if they have names."""
-        return self.model.label_names_
+        """The names of the labels, or their ids, if they have some."""
+        classes = self.model.fitted_.trained_on.classes
+        return classes.names if classes.ids is None else [str(label) for label in classes.ids.tolist()]
 
     @property
     def no_labels(self) -> str | None:

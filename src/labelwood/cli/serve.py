@@ -26,7 +26,7 @@ def command(
     from labelwood.errors import DataError
     from labelwood.loading import load
     from labelwood.server.plain import Server
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     tagger = load(model)
     if not isinstance(tagger, Tagger):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from labelwood.data.dataset import Dataset
     from labelwood.models.base import Model
     from labelwood.progress import Progress
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
 
 def command(
@@ -147,11 +147,11 @@ class Settings:
             declared.checked(self.features, "features")
 
 
-def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model:
+def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model[Any, Any]:
     """The trained Tagger if the rows are texts, else the trained model."""
     from labelwood.errors import ParamError
     from labelwood.models.registry import AUTO, model_class, recommended_model
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     if data.x is None:
         tagger = Tagger(settings.name, features=settings.features, model_params=settings.model_params)

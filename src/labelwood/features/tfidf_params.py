@@ -133,6 +133,10 @@ class TfidfParams(Declared):
             values["stop_words"] = sorted(self.stop_words)
         return values
 
+    def as_given(self) -> dict[str, Any]:
+        """Parameter name -> value, as the constructor takes it."""
+        return {**self.as_dict(), "ngram_range": tuple(self.ngram_range)}
+
     def row_limit(self, name: str, n_rows: int) -> float:
         """min_df or max_df as a number of rows."""
         value = getattr(self, name)

@@ -11,12 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import DataError, ModelFileError
+from labelwood.storage.schema import ArrayRule, Schema, check_arrays
 
 Int32 = npt.NDArray[np.int32]
 Float64 = npt.NDArray[np.float64]
 
 # These three arrays say everything; the others follow from them (see `from_shape`).
-SAVED = ("n_children", "n_labels_in", "label_order")
+TREE: Schema = {
+    "n_children": ArrayRule("int32", ("n_nodes",)),
+    "n_labels_in": ArrayRule("int32", ("n_nodes",)),
+    "label_order": ArrayRule("int32", ("n_labels",)),
+}
+SAVED = tuple(TREE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +72,7 @@ class LabelTree:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LabelTree:
         """The tree that `to_arrays` gave; ModelFileError if the arrays are missing or make no tree."""
-        missing = [name for name in SAVED if name not in arrays]
-        if missing:
-            raise ModelFileError(f"label tree: array {missing[0]!r} is missing (needed: {', '.join(SAVED)})")
-        for name in SAVED:
-            if arrays[name].dtype != np.int32:
-                raise ModelFileError(f"label tree: {name} must be int32, but is {arrays[name].dtype}")
+        check_arrays(TREE, {name: arrays[name] for name in SAVED if name in arrays}, {}, "label tree")
         try:
             return cls.from_shape(*(arrays[name] for name in SAVED))
         except DataError as error:

@@ -1,225 +1,283 @@
-"""The contract that every model keeps: fit, predict, explain, save; scikit-learn's get_params, set_params and clone."""
+"""Model: the contract that every model keeps. Settings are the estimator's, what was learnt is one `Fitted` value."""
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.errors import BudgetError, DataError, NotFittedError, ParamError
-from labelwood.matrices import as_features, as_labels, check_same_rows
+from labelwood.errors import BudgetError, DataError, ParamError
+from labelwood.estimator import Estimator
+from labelwood.labelspace.names import padded_counts
+from labelwood.matrices import as_features, column_names
 from labelwood.memory import memory_text
+from labelwood.metrics.evaluate import evaluate
 from labelwood.models.explanation import Explanation
+from labelwood.models.fit_input import FitInput, checked_input
+from labelwood.models.fitted import Fitted
 from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
-from labelwood.topk import TopK, empty
+from labelwood.topk import TopK, checked_k, empty
 
-M = TypeVar("M", bound="Model")
-Arrays = dict[str, np.ndarray[Any, Any]]
-
-
-@dataclass(frozen=True)
-class Words:
-    """What a Dataset holds beside features and labels; a model that reads text finds it in `self._words` in `_fit`."""
-
-    texts: Sequence[str] | None = None
-    label_names: tuple[str, ...] | None = None
-    feature_names: Sequence[str] | None = None
+P = TypeVar("P", bound=Params)
+F = TypeVar("F", bound=Fitted[Any])
+M = TypeVar("M", bound="Model[Any, Any]")
+SCORED_AT = 5  # `score` is nDCG at this k
+PROBABLE_LABELS = 100  # labels of a row that predict_proba and decision_function give
 
 
-class Model(ABC):
+class Model(Estimator, ABC, Generic[P, F]):
     """A classifier that gives each row its k best labels.
 
-    A subclass declares `name` and `Parameters`, and implements `_fit`, `_predict`, `_arrays` and `_restore`. The
-    constructor only stores its parameters; `fit` validates them. Fitted attributes end in an underscore.
+    A subclass declares `name`, `Parameters` and `FittedState`, and gives two pure functions of (settings, input):
+    `_train` and `_training_memory`. The constructor only stores its parameters; `fit` validates them. After `fit`,
+    `fitted_` is what was learnt; attributes that end in an underscore read from it.
     """
 
     name: ClassVar[str]
     Parameters: ClassVar[type[Params]] = Params
+    FittedState: ClassVar[type[Fitted[Any]]]
     # What a Tagger makes of texts for this model: "tfidf" values, or a "bag" of word and n-gram counts.
     text_features: ClassVar[str] = "tfidf"
     # False: training with several threads is lock-free, so every run differs a little; with one thread none does.
     repeatable_with_threads: ClassVar[bool] = True
-    label_names_: tuple[str, ...] | None
-    _words: Words
+    # True: explanations name the training rows that voted, so a Tagger keeps the beginnings of their texts.
+    explains_by_rows: ClassVar[bool] = False
+    n_threads: int | None
+    seed: int
 
-    def __init__(self, **parameters: Any) -> None:
-        self.Parameters.check_names(parameters, type(self).__name__)
-        for name, default in self.Parameters.defaults().items():
-            setattr(self, name, parameters.get(name, default))
+    # what a subclass gives
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        # help(), editors and notebooks then show the real parameters instead of **parameters.
-        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-                for name, default in cls.Parameters.defaults().items()
-            ]
-        )
+    @staticmethod
+    @abstractmethod
+    def _train(settings: P, data: FitInput) -> F:
+        """The fitted state; nothing else is read or changed."""
 
-    # scikit-learn's conventions
+    @staticmethod
+    @abstractmethod
+    def _training_memory(settings: P, data: FitInput) -> int:
+        """The bytes of training at its peak beside the data, from above; quick compared with training."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name, as given to the constructor."""
-        return {name: getattr(self, name) for name in self.Parameters.ranges()}
+    # training
 
-    def set_params(self: M, **parameters: Any) -> M:
-        """The model itself with some parameters changed; takes effect at the next fit."""
-        self.Parameters.check_names(parameters, type(self).__name__)
-        for name, value in parameters.items():
-            setattr(self, name, value)
+    def fit(self: M, x: Any, y: Any = None, *, memory: int | None = None, progress: Progress = SILENT) -> M:
+        """The model itself, trained on features x (n_rows, n_features) and labels y, or on a Dataset.
+
+        y: an indicator matrix (sparse, 2-d array, data frame), one label a row, or a list of labels for each row, by id
+        or by name; `classes_` says what was understood. memory: refuse with BudgetError, before any work, if training
+        would need more bytes than this beside the data.
+        """
+        return self._learn(checked_input(x, y, progress=progress), memory)
+
+    def estimate_memory(self, x: Any, y: Any = None) -> int:
+        """The bytes that training on x and y would need beside the data itself, at its peak: an estimate from above."""
+        return self._training_memory(self._settings(), checked_input(x, y, what="estimate_memory"))
+
+    def _settings(self) -> P:
+        """The validated settings."""
+        settings: Any = self.Parameters.checked(self.get_params(deep=False), type(self).__name__)
+        return settings  # type: ignore[no-any-return]
+
+    def _learn(self: M, data: FitInput, memory: int | None = None) -> M:
+        """Train on checked input; the new state replaces the old one in one assignment, at the very end."""
+        settings = self._settings()
+        if memory is not None:
+            needed = self._training_memory(settings, data)
+            if needed > memory:
+                raise BudgetError(
+                    f"{type(self).__name__} would need about {memory_text(needed)} beside the data, "
+                    f"but {memory_text(memory)} are allowed"
+                )
+        self._fitted = self._train(settings, data)
         return self
 
-    def __repr__(self) -> str:
-        defaults = self.Parameters.defaults()
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k] and v != defaults[k]]
-        return f"{type(self).__name__}({', '.join(changed)})"
+    # what was learnt
 
-    # training and answering
+    @property
+    def fitted_(self) -> F:
+        """The fitted state: immutable, with what was learnt; NotFittedError before fit."""
+        state: F = self._state()
+        return state
+
+    @property
+    def parameters_(self) -> P:
+        """The settings that the model was trained with; n_threads is no part of them."""
+        settings: P = self.fitted_.settings
+        return settings
+
+    @property
+    def n_rows_(self) -> int:
+        """The number of training rows."""
+        return self.fitted_.trained_on.n_rows
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of feature columns."""
+        return self.fitted_.trained_on.n_features
+
+    n_features_ = n_features_in_
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """The column names of the data frame that the model was trained on; AttributeError if it was none."""
+        names = self.fitted_.trained_on.column_names
+        if names is None:
+            raise AttributeError(f"this {type(self).__name__} was not trained on a data frame with column names")
+        return np.array(names, dtype=object)
+
+    @property
+    def n_labels_(self) -> int:
+        """The number of labels."""
+        return self.fitted_.trained_on.n_labels
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """What each label column stands for: `classes_[column]` is the id, the name, or the column's number."""
+        return self.fitted_.trained_on.classes.array()
+
+    @property
+    def label_counts_(self) -> npt.NDArray[np.int64]:
+        """The training rows of each label."""
+        return self.fitted_.trained_on.label_counts
+
+    @property
+    def label_names_(self) -> tuple[str, ...] | None:
+        """The names of the labels, if they have some."""
+        return self.fitted_.trained_on.label_names
 
     @property
     def reads_texts(self) -> bool:
         """True if the model needs texts beside features: fit, predict and explain then want a Dataset with both."""
         return False
 
-    def fit(self: M, x: Any, y: Any = None, *, memory: int | None = None, progress: Progress = SILENT) -> M:
-        """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels) or a Dataset.
+    def _how_to_train(self) -> str:
+        return "call fit, or labelwood.load a saved model"
 
-        memory: refuse with BudgetError, before any work, if training would need more bytes than this beside the data.
-        """
-        parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
-        words = Words()
-        if isinstance(x, Dataset):
-            if y is not None:
-                raise DataError("fit takes a Dataset alone, or x and y")
-            words = Words(x.texts, None if x.label_names is None else tuple(x.label_names), x.feature_names)
-            x, y = x.features(), x.y
-        elif y is None:
-            raise DataError("fit needs labels: fit(x, y) or fit(dataset)")
-        features, labels = as_features(x), as_labels(y)
-        check_same_rows(features, labels)
-        if features.shape[0] == 0:
-            raise DataError("fit needs at least one row")
-        if labels.shape[1] == 0:
-            raise DataError("fit needs at least one label column")
-        if memory is not None:
-            needed = self._estimate_memory(features, labels, parameters)
-            if needed > memory:
-                raise BudgetError(
-                    f"{type(self).__name__} would need about {memory_text(needed)} beside the data, "
-                    f"but {memory_text(memory)} are allowed"
-                )
-        self._words = words
-        try:
-            self._fit(features, labels, parameters, progress)
-        finally:
-            del self._words
-        self._set_shape(features.shape[1], labels.shape[1], parameters)
-        self.n_rows_ = int(features.shape[0])
-        # Kept with the model: an evaluation needs the training counts (propensities, bands), and people want names.
-        self.label_counts_ = np.bincount(labels.indices, minlength=labels.shape[1]).astype(np.int64)
-        self.label_names_ = words.label_names
-        return self
-
-    def estimate_memory(self, x: Any, y: Any) -> int:
-        """The bytes that training on x and y would need beside the data itself, at its peak: an estimate from above."""
-        parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
-        features, labels = as_features(x), as_labels(y)
-        check_same_rows(features, labels)
-        return self._estimate_memory(features, labels, parameters)
+    # answering
 
     def predict(self, x: Any, k: int = 5) -> TopK:
         """The k best labels of every row of x, best first; TopK with labels (n, k) and scores (n, k), -1 padded."""
-        self._check_fitted()
-        self._check_k(k)
-        features = self._checked_features(x)
-        k = int(k)
-        top = self._predict(features, min(k, self.n_labels_)) if features.shape[0] else empty(0, k)
-        return top if top.k == k else top.cut(k)
+        state = self.fitted_
+        width = checked_k(k, state.n_labels)
+        rows = self._rows(x)
+        top = state.predict(rows, min(width, state.n_labels), self._threads()) if rows.shape[0] else empty(0, width)
+        return top if top.k == width else top.cut(width)
+
+    def decision_function(self, x: Any, k: int = PROBABLE_LABELS) -> sparse.csr_matrix:
+        """The scores of the k best labels of every row: CSR (n_rows, n_labels), other labels are not stored."""
+        return self.predict(x, min(k, self.n_labels_)).to_csr(self.n_labels_)
+
+    def predict_proba(self, x: Any, k: int = PROBABLE_LABELS) -> sparse.csr_matrix:
+        """The scores of the k best labels of every row on a scale from 0 to 1: CSR (n_rows, n_labels)."""
+        top = self.predict(x, min(k, self.n_labels_))
+        return TopK(top.labels, self.fitted_.probabilities(top.scores)).to_csr(self.n_labels_)
+
+    def predict_labels(self, x: Any, threshold: float = 0.5, k: int = PROBABLE_LABELS) -> sparse.csr_matrix:
+        """The labels of every row whose probability is at least the threshold: CSR of ones (n_rows, n_labels)."""
+        if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or threshold != threshold:
+            raise ParamError(f"threshold must be a number, but is {threshold!r}")
+        likely = self.predict_proba(x, k)
+        likely.data = (likely.data >= threshold).astype(np.int8)
+        likely.eliminate_zeros()
+        return likely
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Why one row gets `label`: the contribution of every feature; ParamError if the method has no explanations."""
-        self._check_fitted()
-        row = self._checked_features(x)
+        state = self.fitted_
+        row = self._rows(x)
         if row.shape[0] != 1:
             raise DataError(f"explain takes one row, but got {row.shape[0]}")
-        if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or not 0 <= label < self.n_labels_:
-            raise DataError(f"label {label!r} is outside 0..{self.n_labels_ - 1}")
-        return self._explain(row, int(label))
+        if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or not 0 <= label < state.n_labels:
+            raise DataError(f"label {label!r} is outside 0..{state.n_labels - 1}")
+        return state.explain(row, int(label), self._threads())
 
-    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
-        """Write the model to a folder (manifest.json and arrays), atomically; `extra` is kept in the manifest."""
-        from labelwood.models.persistence import save_model
+    def evaluate(self, x: Any, y: Any = None, *, ks: Sequence[int] = (1, 3, 5)) -> dict[str, float]:
+        """The metrics of the answers for rows x whose labels y are known (or a Dataset): name -> per cent.
 
-        self._check_fitted()
-        save_model(self, folder, extra or {})
+        y: as in `fit`. Labels that the model does not know count as missed. Propensities come from the training labels.
+        """
+        if isinstance(x, Dataset) and y is None:
+            y = x.y
+        if y is None:
+            raise DataError("evaluate needs labels: evaluate(x, y) or evaluate(dataset)")
+        truth = self.fitted_.trained_on.classes.matrix(y)
+        top = self.predict(x, max(ks))
+        counts = padded_counts(self.label_counts_, truth.shape[1])
+        return evaluate(top, truth, train_y=counts, n_train=self.n_rows_, ks=ks)
+
+    def score(self, x: Any, y: Any = None) -> float:
+        """The nDCG@5 of the answers for rows x with labels y, per cent: what scikit-learn compares settings by."""
+        return self.evaluate(x, y, ks=(SCORED_AT,))[f"nDCG@{SCORED_AT}"]
 
     def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
         """What finding k labels costs on average over the rows of x, by name; empty if the method does not search."""
-        return {}
+        state = self.fitted_
+        rows = self._rows(x)
+        return state.search_figures(rows, min(k, state.n_labels), self._threads()) if rows.shape[0] else {}
 
     def structure(self) -> dict[str, float]:
         """What the fitted model is made of, by name, for people; empty if there is nothing to tell."""
-        return {}
+        return self.fitted_.structure()
 
-    # what a subclass implements
+    # saving
 
-    @abstractmethod
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        """Train on checked input; parameters are validated."""
+    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
+        """Write the model to a folder (manifest.json and arrays), atomically; `extra` is kept in the manifest."""
+        from labelwood.models.persistence import save_state
 
-    @abstractmethod
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        """The bytes of training at its peak, from above; quick compared with training."""
+        save_state(self.fitted_, folder, extra or {})
 
-    @abstractmethod
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        """Answer checked rows; 1 <= k <= n_labels_."""
+    @classmethod
+    def from_fitted(cls: type[M], state: Fitted[Any]) -> M:
+        """The model of a fitted state, with the settings that it was trained with."""
+        model = cls(**state.settings.as_dict())
+        model._fitted = state
+        return model
 
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        raise ParamError(f"{self.name} has no explanations")
+    # what scikit-learn asks for
 
-    @abstractmethod
-    def _arrays(self) -> Arrays:
-        """The fitted state as named arrays."""
+    def __sklearn_tags__(self) -> Any:
+        # No estimator_type: a "classifier" of scikit-learn promises one class, or a matrix of them, from predict.
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.non_deterministic = not self.repeatable_with_threads and self.n_threads != 1
+        return tags
 
-    def _facts(self) -> dict[str, Any]:
-        """The fitted state beside the arrays: JSON values only."""
-        return {}
+    # checks
 
-    @abstractmethod
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        """Take over a saved state; raises ModelFileError if it does not fit together."""
+    def _threads(self) -> int | None:
+        """The threads to work with; ParamError if someone has set what is no number of threads."""
+        threads = self.n_threads
+        if threads is not None:
+            self.Parameters.checked({"n_threads": threads}, type(self).__name__)
+        return threads
 
-    # shared checks
-
-    def _set_shape(self, n_features: int, n_labels: int, parameters: Params) -> None:
-        self.n_features_ = int(n_features)
-        self.n_labels_ = int(n_labels)
-        self.parameters_: Any = parameters
-
-    def _check_k(self, k: Any) -> None:
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ParamError(f"k must be a whole number from 1 up, but is {k!r}")
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "n_labels_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not trained yet: call fit, or labelwood.load a saved model"
-            )
+    def _rows(self, x: Any) -> sparse.csr_matrix:
+        """The rows that the fitted state is asked with."""
+        state = self.fitted_
+        texts = x.texts if isinstance(x, Dataset) else None
+        return state.inputs(self._checked_features(x), texts)
 
     def _checked_features(self, x: Any) -> sparse.csr_matrix:
+        trained_on = self.fitted_.trained_on
         features = as_features(x.features() if isinstance(x, Dataset) else x)
-        if features.shape[1] != self.n_features_:
+        if features.shape[1] != trained_on.n_features:
             raise DataError(
-                f"x has {features.shape[1]} features, but {type(self).__name__} was trained with {self.n_features_}"
+                f"X has {features.shape[1]} features, but {type(self).__name__} is expecting {trained_on.n_features} "
+                "features as input, as many as it was trained with"
+            )
+        given, known = column_names(x), trained_on.column_names
+        if given is not None and known is not None and given != known:
+            place = next(place for place, (one, other) in enumerate(zip(given, known, strict=True)) if one != other)
+            raise DataError(
+                f"x, column {place}: is named {given[place]!r}, but {known[place]!r} in training; give the same "
+                "columns in the same order"
             )
         return features

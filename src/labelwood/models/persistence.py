@@ -1,30 +1,42 @@
-"""A fitted model <-> manifest fields and arrays. The folder itself is the business of labelwood.storage."""
+"""A fitted state <-> manifest fields and arrays. The folder itself is the business of labelwood.storage."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from labelwood.data.fingerprint import label_names_sha256
 from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.labelspace.classes import Classes
 from labelwood.labelspace.names import packed, unpacked
+from labelwood.models.fit_input import TrainedOn
+from labelwood.models.fitted import Fitted
 from labelwood.models.registry import model_class
+from labelwood.params import Params
 from labelwood.storage.save import save_folder
-
-if TYPE_CHECKING:
-    from labelwood.models.base import Arrays, Model
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, as_optional, check_arrays, part, under
 
 KIND = "model"
-LABELS = "labels."  # prefix of the arrays that hold what is known of the labels: counts, names
+# What is known of labels and columns: counts, ids or names, and the names of a data frame's columns.
+_LABELS: Schema = {
+    "counts": ArrayRule("int64", ("n_labels",), low=0),
+    "ids": ArrayRule("int64", ("n_labels",), optional=True),
+    "utf8": ArrayRule("uint8", ("n_name_bytes",), optional=True),
+    "ends": ArrayRule("int64", ("n_labels",), low=0, optional=True),
+}
+_COLUMNS: Schema = as_optional(
+    {"utf8": ArrayRule("uint8", ("n_column_bytes",)), "ends": ArrayRule("int64", ("n_features",), low=0)}
+)
+_KNOWN = {"labels.": _LABELS, "columns.": _COLUMNS}
 # Labels and features are int32 columns everywhere; rows are only told, never allocated.
 _SHAPE = {"n_features": (0, 2**31 - 1), "n_labels": (1, 2**31 - 1), "n_rows": (0, 2**63 - 1)}
 
 
-def save_model(
-    model: Model,
+def save_state(
+    state: Fitted[Any],
     folder: str | Path,
     extra: Mapping[str, Any],
     *,
@@ -33,73 +45,99 @@ def save_model(
     overwrite: bool = True,
     timestamp: bool = True,
 ) -> None:
-    """Write a fitted model to a folder, atomically.
+    """Write a fitted state to a folder, atomically.
 
     extra: JSON values that the user wants to keep. metrics, data_fingerprint and label_names tell in the
     manifest how good the model is, what it was trained on, and (as a hash) what its labels are called.
     """
-    fields, arrays = model_state(model)
+    fields, arrays = state_of(state)
     fields["extra"] = dict(extra)
     fields["metrics"] = dict(metrics or {})
     fields["data_fingerprint"] = data_fingerprint
     save_folder(folder, fields, arrays, overwrite=overwrite, timestamp=timestamp)
 
 
-def model_state(model: Model) -> tuple[dict[str, Any], Arrays]:
-    """(manifest fields, arrays) of a fitted model; `restored_model` takes both back."""
+def state_of(state: Fitted[Any]) -> tuple[dict[str, Any], Arrays]:
+    """(manifest fields, arrays) of a fitted state; `restored` takes both back."""
+    trained_on = state.trained_on
     fields = {
         "kind": KIND,
-        "name": model.name,
-        "parameters": model.parameters_.as_dict(),
-        "shape": {"n_features": model.n_features_, "n_labels": model.n_labels_, "n_rows": model.n_rows_},
-        "facts": model._facts(),
-        "seed": model.parameters_.seed,
+        "name": state.name,
+        "parameters": state.settings.saved(),
+        "shape": {"n_features": trained_on.n_features, "n_labels": trained_on.n_labels, "n_rows": trained_on.n_rows},
+        "facts": state.facts(),
+        "seed": state.settings.seed,
     }
-    arrays: Arrays = {LABELS + "counts": model.label_counts_}
-    if model.label_names_ is not None:
-        arrays[LABELS + "utf8"], arrays[LABELS + "ends"] = packed(model.label_names_)
-        fields["label_names_sha256"] = label_names_sha256(model.label_names_)
-    arrays.update(model._arrays())
+    arrays: Arrays = {"labels.counts": trained_on.label_counts}
+    if trained_on.classes.ids is not None:
+        arrays["labels.ids"] = trained_on.classes.ids
+    if trained_on.label_names is not None:
+        arrays["labels.utf8"], arrays["labels.ends"] = packed(trained_on.label_names)
+        fields["label_names_sha256"] = label_names_sha256(trained_on.label_names)
+    if trained_on.column_names is not None:
+        arrays["columns.utf8"], arrays["columns.ends"] = packed(trained_on.column_names)
+    arrays.update(state.arrays())
     return fields, arrays
 
 
-def restored_model(fields: Mapping[str, Any], arrays: Arrays, where: str | Path) -> Model:
-    """The fitted model of saved fields and arrays; ModelFileError if they do not fit together."""
+def restored(fields: Mapping[str, Any], arrays: Arrays, where: str | Path) -> Fitted[Any]:
+    """The fitted state of saved fields and arrays; ModelFileError if they do not fit together."""
     try:
-        cls = model_class(fields["name"])
-        parameters = cls.Parameters.checked(fields["parameters"], cls.__name__)
-        model = cls(**fields["parameters"])
+        name = fields["name"]
+    except KeyError as error:
+        raise ModelFileError(f"{where}: {error} is missing") from error
+    try:
+        cls = model_class(name)
+    except (LabelwoodError, TypeError) as error:
+        raise ModelFileError(f"{where}: {error}") from error
+    return restored_as(cls.FittedState, cls.Parameters, fields, arrays, where)
+
+
+def restored_as(
+    cls: type[Fitted[Any]], declared: type[Params], fields: Mapping[str, Any], arrays: Arrays, where: str | Path
+) -> Fitted[Any]:
+    """The fitted state of a given class; ModelFileError if fields and arrays do not fit together."""
+    try:
+        given = {name: value for name, value in fields["parameters"].items() if name != "n_threads"}
+        settings = declared.checked(given, declared.__name__.removesuffix("Params"))
         shape = _checked_shape(fields["shape"])
-        model._set_shape(shape["n_features"], shape["n_labels"], parameters)
-        model.n_rows_ = shape["n_rows"]
-        _restore_labels(model, arrays)
-        model._restore({k: v for k, v in arrays.items() if not k.startswith(LABELS)}, fields["facts"])
+        facts = fields["facts"]
+        trained_on = _restored_training(shape, arrays)
+        learnt = {name: array for name, array in arrays.items() if not name.startswith(tuple(_KNOWN))}
+        check_arrays(cls.schema(settings, facts), learnt, shape, cls.name)
+        return cls.restore(settings, trained_on, learnt, facts)
     except KeyError as error:
         raise ModelFileError(f"{where}: {error} is missing") from error
     except LabelwoodError as error:
         raise ModelFileError(f"{where}: {error}") from error
-    # What _restore may stumble over in arrays and facts that are well-formed but not of its making.
+    # What restore may stumble over in arrays and facts that are well-formed but not of its making.
     except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError, MemoryError) as error:
         raise ModelFileError(
             f"{where}: the saved state does not fit together ({type(error).__name__}: {error})"
         ) from error
-    return model
 
 
-def _restore_labels(model: Model, arrays: Arrays) -> None:
-    """Give the model its label counts and names back."""
-    counts = arrays[LABELS + "counts"]
-    if counts.shape != (model.n_labels_,) or counts.dtype != np.int64:
-        raise ModelFileError(f"{counts.dtype} counts of shape {counts.shape} for {model.n_labels_} labels")
-    if int(counts.min()) < 0 or int(counts.max()) > model.n_rows_:
-        raise ModelFileError(f"label counts are outside 0..{model.n_rows_}, the number of training rows")
-    names = None
-    if LABELS + "utf8" in arrays:
-        names = unpacked(arrays[LABELS + "utf8"], arrays[LABELS + "ends"])
-        if len(names) != model.n_labels_:
-            raise ModelFileError(f"{len(names)} label names for {model.n_labels_} labels")
-    model.label_counts_ = counts
-    model.label_names_ = names
+def unpickled(cls: type[Fitted[Any]], declared: type[Params], fields: Mapping[str, Any], arrays: Arrays) -> Fitted[Any]:
+    """The fitted state that was pickled as its class, its settings' class, fields and arrays."""
+    return restored_as(cls, declared, fields, arrays, "pickle")
+
+
+def _restored_training(shape: Mapping[str, int], arrays: Arrays) -> TrainedOn:
+    """What the model was trained on: counts, and names or ids of the labels."""
+    rules = {name: rule for prefix, schema in _KNOWN.items() for name, rule in under(prefix, schema).items()}
+    known = {name: array for name, array in arrays.items() if name.startswith(tuple(_KNOWN))}
+    check_arrays(rules, known, shape, "labels")
+    labels, columns = part("labels.", arrays), part("columns.", arrays)
+    counts = labels["counts"]
+    if int(counts.max()) > shape["n_rows"]:
+        raise ModelFileError(f"label counts are outside 0..{shape['n_rows']}, the number of training rows")
+    names = unpacked(labels["utf8"], labels["ends"]) if "utf8" in labels else None
+    ids = labels.get("ids")
+    if ids is not None and np.any(np.diff(ids) <= 0):
+        raise ModelFileError("the label ids do not rise")
+    column_names = unpacked(columns["utf8"], columns["ends"]) if "utf8" in columns else None
+    classes = Classes(shape["n_labels"], ids, names)
+    return TrainedOn(shape["n_rows"], shape["n_features"], counts, classes, column_names)
 
 
 def _checked_shape(shape: Mapping[str, Any]) -> dict[str, int]:

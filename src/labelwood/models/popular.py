@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.errors import ModelFileError
-from labelwood.models.base import Arrays, Model
+from labelwood.models.base import Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
+from labelwood.models.fitted import Fitted
 from labelwood.params import Params
-from labelwood.progress import Progress
+from labelwood.progress import SILENT, Progress
+from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.topk import TopK
 
 
@@ -22,40 +26,74 @@ class PopularParams(Params):
     """Popular has no parameters of its own."""
 
 
-class Popular(Model):
-    """Gives every row the labels that are most frequent in training; scores are their shares of the training rows."""
+@dataclass(frozen=True, eq=False)
+class FittedPopular(Fitted[PopularParams]):
+    """The share of the training rows that have each label."""
 
     name = "popular"
-    Parameters = PopularParams
+    shares: npt.NDArray[np.float32]
 
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        counts = np.bincount(y.indices, minlength=y.shape[1])
-        self.shares_ = (counts / y.shape[0]).astype(np.float32)
-        self._rank()
+    @cached_property
+    def order(self) -> npt.NDArray[np.int32]:
+        """The labels from the most to the least frequent."""
+        return np.lexsort((np.arange(len(self.shares)), -self.shares)).astype(np.int32)
 
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        return 32 * int(y.shape[1])
-
-    def _rank(self) -> None:
-        self.order_ = np.lexsort((np.arange(len(self.shares_)), -self.shares_)).astype(np.int32)
-
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        best = self.order_[:k]
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k most frequent labels for every row."""
+        best = self.order[:k]
         shape = (x.shape[0], k)
-        return TopK(np.broadcast_to(best, shape), np.broadcast_to(self.shares_[best], shape))
+        return TopK(np.broadcast_to(best, shape), np.broadcast_to(self.shares[best], shape))
 
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        share = float(self.shares_[label])
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """The label's share, which no feature changes."""
+        share = float(self.shares[label])
         log_share = float(np.log(share)) if share > 0 else -np.inf
         bias = Contribution(node=0, feature=-1, value=1.0, weight=share, contribution=share)
         return Explanation(label, share, (NodeScore(0, share, log_share),), (bias,))
 
-    def _arrays(self) -> Arrays:
-        return {"shares": self.shares_}
+    @classmethod
+    def schema(cls, settings: PopularParams, facts: Mapping[str, Any]) -> Schema:
+        """One share a label."""
+        return {"shares": ArrayRule("float32", ("n_labels",), low=0, finite=True)}
 
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        shares = arrays["shares"]
-        if shares.shape != (self.n_labels_,):
-            raise ModelFileError(f"popular: {shares.shape} shares for {self.n_labels_} labels")
-        self.shares_ = shares
-        self._rank()
+    def arrays(self) -> Arrays:
+        """The shares."""
+        return {"shares": self.shares}
+
+    @classmethod
+    def restore(
+        cls, settings: PopularParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedPopular:
+        """The state of saved shares."""
+        return cls(settings, trained_on, arrays["shares"])
+
+
+class Popular(Model[PopularParams, FittedPopular]):
+    """Gives every row the labels that are most frequent in training; scores are their shares of the training rows."""
+
+    name = "popular"
+    Parameters = PopularParams
+    FittedState = FittedPopular
+
+    def fit(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+    ) -> Popular:
+        """The model itself, trained; see Model.fit. sample_weight: how much each row counts."""
+        return self._learn(checked_input(x, y, sample_weight=sample_weight, progress=progress), memory)
+
+    @staticmethod
+    def _train(settings: PopularParams, data: FitInput) -> FittedPopular:
+        n_rows = data.y.shape[0]
+        weights = np.ones(n_rows, np.float64) if data.row_weights is None else data.row_weights.astype(np.float64)
+        sums = np.bincount(data.y.indices, np.repeat(weights, np.diff(data.y.indptr)), minlength=data.n_labels)
+        return FittedPopular(settings, data.trained_on(), (sums / weights.sum()).astype(np.float32))
+
+    @staticmethod
+    def _training_memory(settings: PopularParams, data: FitInput) -> int:
+        return 32 * data.n_labels

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.models.base import Arrays, Model
+from labelwood.models.base import Model
 from labelwood.models.explanation import Explanation, NodeScore
+from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.models.fitted import Fitted
 from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.linear.weight_blocks import (
+    BLOCKS,
+    FEATURE_RANK,
     LOSSES,
     Nodes,
     WeightBlocks,
@@ -25,7 +30,7 @@ from labelwood.models.linear.weight_blocks import (
     training_memory,
 )
 from labelwood.params import Params, param
-from labelwood.progress import Progress
+from labelwood.storage.schema import Arrays, Schema, under
 from labelwood.topk import TopK, empty
 
 
@@ -45,7 +50,68 @@ class OneVsAllParams(Params):
     normalize: bool = param(True, "scale rows to length 1 first")
 
 
-class OneVsAll(Model):
+@dataclass(frozen=True, eq=False)
+class FittedOneVsAll(Fitted[OneVsAllParams]):
+    """The weights of all classifiers, as blocks over features in the order of feature_rank."""
+
+    name = "one-vs-all"
+    feature_rank: npt.NDArray[np.int32]
+    blocks: WeightBlocks
+
+    # answering
+
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k labels with the largest margins of every row."""
+        rows = ranked_rows(x, self.feature_rank, self.settings.normalize)
+        top = empty(x.shape[0], k)
+        self.blocks.native.top_k(rows.indptr, rows.indices, rows.data, top.labels, top.scores, n_threads or 0)
+        self._to_scores(top.scores)
+        return top
+
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """The label's classifier: bias and features add up to its margin, the link makes that the score."""
+        rows = ranked_rows(row, self.feature_rank, self.settings.normalize)
+        columns = columns_of_ranks(self.feature_rank, self.blocks.n_features)
+        parts = classifier_reasons(self.blocks, label, 0, rows, columns)
+        margin = sum(part.contribution for part in parts)
+        log_score = -float(np.logaddexp(0.0, -self._slope() * margin))  # finite even where the score is 0
+        return Explanation(label, math.exp(log_score), (NodeScore(0, margin, log_score),), tuple(parts))
+
+    def _slope(self) -> float:
+        return 2.0 if self.settings.loss == "squared-hinge" else 1.0
+
+    def _to_scores(self, margins: npt.NDArray[np.float32]) -> None:
+        """Turn margins into scores in (0, 1), in place and keeping their order."""
+        np.multiply(margins, -self._slope(), out=margins)
+        with np.errstate(over="ignore"):  # margins below -44: exp is inf and the score 0, as it should be
+            np.exp(margins, out=margins)
+        np.add(margins, 1, out=margins)
+        np.reciprocal(margins, out=margins)
+
+    # storage
+
+    @classmethod
+    def schema(cls, settings: OneVsAllParams, facts: Mapping[str, Any]) -> Schema:
+        """The place of every feature, and the weight blocks."""
+        return {"feature_rank": FEATURE_RANK, **under("blocks.", BLOCKS)}
+
+    def arrays(self) -> Arrays:
+        """The places of the features and the weights."""
+        return {"feature_rank": self.feature_rank, **self.blocks.to_arrays()}
+
+    @classmethod
+    def restore(
+        cls, settings: OneVsAllParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedOneVsAll:
+        """The state of saved weights; ModelFileError if they are not one classifier a label."""
+        rank = arrays["feature_rank"]
+        blocks = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, arrays)
+        if blocks.child_start[-1] != trained_on.n_labels:
+            raise ModelFileError(f"one-vs-all: {blocks.child_start[-1]} classifiers for {trained_on.n_labels} labels")
+        return cls(settings, trained_on, rank, blocks)
+
+
+class OneVsAll(Model[OneVsAllParams, FittedOneVsAll]):
     """A linear classifier for every label, solved 16 at a time by dual coordinate descent (Hsieh et al., ICML 2008).
 
     Scores lie in (0, 1): sigmoid(2 margin) for the squared hinge, the estimated probability sigmoid(margin) for the
@@ -54,56 +120,21 @@ class OneVsAll(Model):
 
     name = "one-vs-all"
     Parameters = OneVsAllParams
+    FittedState = FittedOneVsAll
 
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        n_labels = y.shape[1]
-        self.feature_rank_ = rank_features(x)
-        rows = ranked_rows(x, self.feature_rank_, parameters.normalize)
-        bounds = np.arange(n_labels + 1, dtype=np.int64)
-        nodes = Nodes(np.array([0, n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True)
-        n_features = int(self.feature_rank_.max(initial=-1)) + 1
-        self.blocks_ = train_blocks(rows, n_features, y.tocsc(), nodes, solver_options(parameters), progress, "labels")
+    @staticmethod
+    def _train(settings: OneVsAllParams, data: FitInput) -> FittedOneVsAll:
+        rank = rank_features(data.x)
+        rows = ranked_rows(data.x, rank, settings.normalize)
+        bounds = np.arange(data.n_labels + 1, dtype=np.int64)
+        nodes = Nodes(
+            np.array([0, data.n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True
+        )
+        n_features = int(rank.max(initial=-1)) + 1
+        options = solver_options(settings, settings.C)
+        blocks = train_blocks(rows, n_features, data.y.tocsc(), nodes, options, data.progress, "labels")
+        return FittedOneVsAll(settings, data.trained_on(), rank, blocks)
 
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        return training_memory(x, y, parameters.n_threads, per_weight=60)
-
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        rows = ranked_rows(x, self.feature_rank_, self.parameters_.normalize)
-        top = empty(x.shape[0], k)
-        threads = self.parameters_.n_threads or 0
-        self.blocks_.native.top_k(rows.indptr, rows.indices, rows.data, top.labels, top.scores, threads)
-        self._to_scores(top.scores)
-        return top
-
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        rows = ranked_rows(row, self.feature_rank_, self.parameters_.normalize)
-        columns = columns_of_ranks(self.feature_rank_, self.blocks_.n_features)
-        parts = classifier_reasons(self.blocks_, label, 0, rows, columns)
-        margin = sum(part.contribution for part in parts)
-        log_score = -float(np.logaddexp(0.0, -self._slope() * margin))  # finite even where the score is 0
-        return Explanation(label, math.exp(log_score), (NodeScore(0, margin, log_score),), tuple(parts))
-
-    def _slope(self) -> float:
-        return 2.0 if self.parameters_.loss == "squared-hinge" else 1.0
-
-    def _to_scores(self, margins: np.ndarray[Any, np.dtype[np.float32]]) -> None:
-        """Turn margins into scores in (0, 1), in place and keeping their order."""
-        np.multiply(margins, -self._slope(), out=margins)
-        with np.errstate(over="ignore"):  # margins below -44: exp is inf and the score 0, as it should be
-            np.exp(margins, out=margins)
-        np.add(margins, 1, out=margins)
-        np.reciprocal(margins, out=margins)
-
-    def _arrays(self) -> Arrays:
-        return {"feature_rank": self.feature_rank_, **self.blocks_.to_arrays()}
-
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        rank = arrays["feature_rank"]
-        if rank.dtype != np.int32 or rank.shape != (self.n_features_,):
-            raise ModelFileError(
-                f"one-vs-all: feature_rank must be int32 ({self.n_features_},), but is {rank.dtype} {rank.shape}"
-            )
-        self.feature_rank_ = rank
-        self.blocks_ = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, arrays)
-        if self.blocks_.child_start[-1] != self.n_labels_:
-            raise ModelFileError(f"one-vs-all: {self.blocks_.child_start[-1]} classifiers for {self.n_labels_} labels")
+    @staticmethod
+    def _training_memory(settings: OneVsAllParams, data: FitInput) -> int:
+        return training_memory(data.x, data.y, settings.n_threads, per_weight=60)

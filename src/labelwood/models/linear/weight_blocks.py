@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ from labelwood import _native
 from labelwood.errors import DataError, ModelFileError
 from labelwood.labelspace.pifa import label_features
 from labelwood.matrices import column_ids, row_pointers
-from labelwood.models.base import Arrays
 from labelwood.progress import Progress
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, part
 
 LOSSES = ("squared-hinge", "logistic")
 WEIGHTS = ("half", "int8")
@@ -27,6 +27,22 @@ WEIGHTS = ("half", "int8")
 UNTRAINED_MARGIN = -10.0
 MAX_CHILDREN = 256  # classifiers in one block
 _PREFIX = "blocks."
+# For every column of x its number in the blocks; -1: never seen in training.
+FEATURE_RANK = ArrayRule("int32", ("n_features",), low=-1, below="n_features")
+# The weights themselves are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
+BLOCKS: Schema = {
+    "child_start": ArrayRule("int64", ("n_blocks+1",)),
+    "bias": ArrayRule("float32", ("n_children",), finite=True),
+    "scale": ArrayRule("float32", ("n_children",), finite=True, optional=True),
+    "top_bits": ArrayRule("uint64", ("n_top",)),
+    "top_rank": ArrayRule("uint32", ("n_top",)),
+    "word_start": ArrayRule("int64", ("n_blocks+1",)),
+    "words": ArrayRule("uint64", ("n_words",)),
+    "row_start": ArrayRule("int64", ("n_blocks+1",)),
+    "row_offset": ArrayRule("uint16", ("n_offsets",)),
+    "payload_start": ArrayRule("int64", ("n_blocks+1",)),
+    "payload": ArrayRule("uint16", ("n_payload",)),
+}
 # Of all values: the solver's sums and products then stay far from the end of float32.
 _LARGEST_SQUARE = 1e30
 
@@ -48,25 +64,61 @@ class SolverOptions:
     cluster_cost: float = 1.0
 
 
+class LinearSettings(Protocol):
+    """The settings that every linear model declares."""
+
+    @property
+    def loss(self) -> str:
+        """What an error costs."""
+
+    @property
+    def eps(self) -> float:
+        """When to stop."""
+
+    @property
+    def max_passes(self) -> int:
+        """When to stop at the latest."""
+
+    @property
+    def bias(self) -> float:
+        """The value of the constant feature."""
+
+    @property
+    def prune(self) -> float:
+        """Weights smaller than this are dropped."""
+
+    @property
+    def rare_power(self) -> float:
+        """How much more an error of a rare label costs."""
+
+    @property
+    def seed(self) -> int:
+        """The order of the rows."""
+
+    @property
+    def n_threads(self) -> int | None:
+        """The threads to use."""
+
+
 def solver_options(
-    parameters: Any, *, positive: float = 1.0, negative: float = 1.0, cluster: float = 1.0
+    settings: LinearSettings, cost: float, *, positive: float = 1.0, negative: float = 1.0, cluster: float = 1.0
 ) -> SolverOptions:
-    """The solver's options from the parameters that every linear model declares.
+    """The solver's options from the settings that every linear model declares, and the cost of an error.
 
     positive, negative: factors of the two costs; cluster: of both, for a child with several labels.
     """
     return SolverOptions(
-        loss=parameters.loss,
-        eps=parameters.eps,
-        max_passes=parameters.max_passes,
-        bias=parameters.bias,
-        prune=parameters.prune,
-        cost_positive=parameters.C * positive,
-        cost_negative=parameters.C * negative,
-        rare_power=parameters.rare_power,
+        loss=settings.loss,
+        eps=settings.eps,
+        max_passes=settings.max_passes,
+        bias=settings.bias,
+        prune=settings.prune,
+        cost_positive=cost * positive,
+        cost_negative=cost * negative,
+        rare_power=settings.rare_power,
         cluster_cost=cluster,
-        seed=parameters.seed,
-        n_threads=parameters.n_threads or 0,
+        seed=settings.seed,
+        n_threads=settings.n_threads or 0,
     )
 
 
@@ -239,16 +291,10 @@ class WeightBlocks:
     @classmethod
     def from_arrays(cls, n_features: int, arrays: Arrays, prefix: str = _PREFIX) -> WeightBlocks:
         """The blocks of a saved model; ModelFileError if the arrays do not fit together."""
-        own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
         try:
-            blocks = cls(n_features, own)
+            return cls(n_features, part(prefix, arrays))
         except (TypeError, ValueError, KeyError) as error:
             raise ModelFileError(f"the weight blocks are damaged: {error}") from error
-        # The weights are not looked at, so that a mapped file loads at once; a NaN there only sinks its label.
-        for name in ("bias", "scale"):
-            if name in blocks.arrays and not np.all(np.isfinite(blocks.arrays[name])):
-                raise ModelFileError(f"the weight blocks are damaged: a {name} is not a finite number")
-        return blocks
 
     def margins(
         self, block: int, features: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
