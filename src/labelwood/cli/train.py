@@ -96,7 +96,8 @@ def command(
         trained = train(found, settings, progress, budget)
         seconds = time.perf_counter() - start
         base = {} if found.index_base is None else {"index_base": found.index_base}
-        trained.save(out, extra={"data": str(data)} | base)
+        check_folder(out, force=force)  # another program may have saved there meanwhile
+        trained.save(out, extra={"data": str(data)} | base, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     facts = {

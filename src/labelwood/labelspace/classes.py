@@ -185,6 +185,8 @@ def _plain_label(label: Any, row: int, what: str) -> int | str:
         label = label.item()
     if isinstance(label, float) and label.is_integer():
         label = int(label)
+    if isinstance(label, complex):
+        raise DataError(f"Complex data not supported: {what}, row {row} holds {label!r:.60}")
     if not isinstance(label, int):
         raise DataError(f"{what}, row {row}: a label is a whole number or a name, but here is {label!r:.60}")
     if not -(2**63) <= label < 2**63:

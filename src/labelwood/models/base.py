@@ -227,11 +227,11 @@ class Model(Estimator, ABC, Generic[P, F]):
 
     # saving
 
-    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
+    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None, overwrite: bool = True) -> None:
         """Write the model to a folder (manifest.json and arrays), atomically; `extra` is kept in the manifest."""
         from labelwood.models.persistence import save_state
 
-        save_state(self.fitted_, folder, extra or {})
+        save_state(self.fitted_, folder, extra or {}, overwrite=overwrite)
 
     @classmethod
     def from_fitted(cls: type[M], state: Fitted[Any]) -> M:

@@ -114,7 +114,9 @@ def checked_input(
         texts, feature_names, columns = x.texts, x.feature_names, None
     else:
         if y is None:
-            raise DataError(f"{what} requires y to be passed, but the target y is None: {what}(x, y) or {what}(dataset)")
+            raise DataError(
+                f"{what} requires y to be passed, but the target y is None: {what}(x, y) or {what}(dataset)"
+            )
         columns = column_names(x)
         features = as_features(x)
         labels, classes = understood(y)

@@ -237,11 +237,11 @@ class Tagger(Estimator):
 
     # saving
 
-    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
+    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None, overwrite: bool = True) -> None:
         """Write features, model and names to one folder, atomically; `extra` is kept in its manifest."""
         fields, arrays = self.fitted_.state()
         fields["extra"] = dict(extra or {})
-        save_folder(folder, fields, arrays)
+        save_folder(folder, fields, arrays, overwrite=overwrite)
 
     @classmethod
     def _load(cls, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Tagger:
