@@ -91,6 +91,7 @@ def test_the_new_model_learns_and_comes_back(centroid, tmp_path):
     model = centroid(n_threads=1).fit(x, y)
     top = model.predict(x, 3)
     assert lw.evaluate(top, y)["P@1"] > 75
+    assert model.explain(x[0], top.labels[0, 0]).score == pytest.approx(top.scores[0, 0])
     model.save(tmp_path / "saved")
     for same in (lw.load(tmp_path / "saved"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(same.predict(x, 3).labels, top.labels)
