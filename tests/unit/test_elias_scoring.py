@@ -15,7 +15,6 @@ from labelwood.models.neural.elias.calibration import (
     RegressionTree,
     Scoring,
     choose_scoring,
-    constant_tree,
     fit_tree,
     held_out,
     hits_of,
@@ -87,6 +86,10 @@ def test_leaves_are_not_too_small(random):
     tree = fit_tree(features, random.uniform(size=500), min_leaf=60)
     _, counts = np.unique(tree.predict(features), return_counts=True)
     assert counts.min() >= 60
+
+
+def constant_tree(value):
+    return RegressionTree(np.array([-1], np.int32), np.zeros(1), np.zeros(1, np.int32), np.array([value]))
 
 
 def _pairs(random, n=300, room=8):

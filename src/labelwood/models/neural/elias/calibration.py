@@ -61,11 +61,6 @@ class RegressionTree:
 NO_TREE = RegressionTree(np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32), np.zeros(0))
 
 
-def constant_tree(value: float) -> RegressionTree:
-    """The tree that always answers `value`."""
-    return RegressionTree(np.array([-1], np.int32), np.zeros(1), np.zeros(1, np.int32), np.array([value], np.float64))
-
-
 def fit_tree(features: Doubles, target: Doubles, depth: int = DEPTH, min_leaf: int = MIN_LEAF) -> RegressionTree:
     """The regression tree of least squares over features (n, m); thresholds are quantiles of the node's rows."""
     feature, threshold, left, value = [-1], [0.0], [0], [float(target.mean()) if len(target) else 0.0]
