@@ -8,37 +8,29 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from labelwood.models.registry import model_homes
+
 __version__ = "0.1.0"
 
-# public name -> module that holds it
-_HOMES = {
-    "DXML": "models.neural.dxml",
-    "BudgetError": "errors",
-    "DataError": "errors",
-    "Dataset": "data.dataset",
-    "ELIAS": "models.neural.elias.model",
-    "Ensemble": "models.ensemble",
-    "Explanation": "models.explanation",
-    "HSoftmax": "models.hsoftmax",
-    "HierarchicalXC": "models.hierarchicalxc",
-    "GLaS": "models.neural.glas",
-    "LabelwoodError": "errors",
-    "LinearTree": "models.linear.linear_tree",
-    "Model": "models.base",
-    "ModelFileError": "errors",
-    "NeuralXC": "models.neural.neuralxc",
-    "NotFittedError": "errors",
-    "OneVsAll": "models.linear.one_vs_all",
-    "ParamError": "errors",
-    "Popular": "models.popular",
-    "Tagger": "tagger.tagger",
-    "TfidfVectorizer": "features.tfidf",
-    "TopK": "topk",
-    "evaluate": "metrics.evaluate",
-    "load": "loading",
-    "read": "data.reading.read",
-    "scorer": "metrics.scorer",
-    "write": "data.writing.write",
+# public name -> module that holds it; models come from the registry
+_HOMES = model_homes() | {
+    "BudgetError": "labelwood.errors",
+    "DataError": "labelwood.errors",
+    "Dataset": "labelwood.data.dataset",
+    "Explanation": "labelwood.models.explanation",
+    "LabelwoodError": "labelwood.errors",
+    "Model": "labelwood.models.base",
+    "ModelFileError": "labelwood.errors",
+    "NotFittedError": "labelwood.errors",
+    "ParamError": "labelwood.errors",
+    "Tagger": "labelwood.tagger.tagger",
+    "TfidfVectorizer": "labelwood.features.tfidf",
+    "TopK": "labelwood.topk",
+    "evaluate": "labelwood.metrics.evaluate",
+    "load": "labelwood.loading",
+    "read": "labelwood.data.reading.read",
+    "scorer": "labelwood.metrics.scorer",
+    "write": "labelwood.data.writing.write",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -72,7 +64,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'labelwood' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
-    value = getattr(importlib.import_module(f"labelwood.{home}"), name)
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

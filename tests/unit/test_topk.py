@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from labelwood.errors import DataError, ParamError
-from labelwood.topk import PAD, TopK, checked_k, empty, hits
+from labelwood.topk import PAD, TopK, checked_k, empty
 
 
 @pytest.fixture
@@ -87,12 +87,6 @@ def test_empty_is_padding_only():
     made = empty(2, 3)
     assert np.all(made.labels == PAD)
     assert np.all(np.isneginf(made.scores))
-
-
-def test_hits_are_the_answers_that_are_labels_of_their_row():
-    y = sparse.csr_matrix(np.array([[1, 0, 1], [0, 1, 0]], np.float32))
-    top = TopK(np.array([[2, 1, 0], [0, -1, -1]], np.int32), np.array([[3, 2, 1], [1, 0, 0]], np.float32))
-    np.testing.assert_array_equal(hits(top, y), [[1, 0, 1], [0, 0, 0]])
 
 
 @pytest.mark.parametrize("k", [1, 5, np.int64(7), 10_000])

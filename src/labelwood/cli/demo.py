@@ -36,7 +36,7 @@ def command(
     from labelwood.data.madeup.shop_texts import make_texts
     from labelwood.data.split import split
 
-    check_demo_folder(out)
+    _check_demo_folder(out)
     with shown(quiet) as progress:
         progress.step("making texts", 0, 0)
         made = make_texts(1200 if small else 12000, n_labels=120 if small else 300, seed=seed)
@@ -51,7 +51,7 @@ def command(
     _show_next(out, test)
 
 
-def check_demo_folder(out: Path) -> None:
+def _check_demo_folder(out: Path) -> None:
     """Refuse a folder that holds anything but an earlier demo."""
     from labelwood.errors import DataError
 

@@ -85,12 +85,12 @@ def command(
     if unknown and not quiet:
         some = ", ".join(repr(name) for name in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
         say(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
-    show_metrics(f"{model} on {data}: {count(len(top), 'row')}, per cent", metrics, ks)
+    _show_metrics(f"{model} on {data}: {count(len(top), 'row')}, per cent", metrics, ks)
     if cost:
         show("search, mean per row: " + ", ".join(f"{name} {value:.2f}" for name, value in cost.items()))
 
 
-def show_metrics(title: str, metrics: Mapping[str, float], ks: Sequence[int]) -> None:
+def _show_metrics(title: str, metrics: Mapping[str, float], ks: Sequence[int]) -> None:
     """Write the table of metrics at each k, then the share of each band of labels in it."""
     from labelwood.cli.console import show_table
 

@@ -70,14 +70,15 @@ class Loaded:
 
     def _fitting(self, path: Path, choices: Mapping[str, Any]) -> dict[str, Any]:
         """What the reader must know so that the file's columns are the model's; DataError if the file cannot fit."""
-        from labelwood.data.reading.read import MATRIX_FORMATS, find_format
+        from labelwood.data.formats import format_names
+        from labelwood.data.reading.read import find_format
 
         kind = "folder" if path.is_dir() else choices.get("format") or find_format(path)
         if self.tagger is not None:
-            if kind in MATRIX_FORMATS:
+            if kind in format_names("features"):
                 raise DataError(f"{path}: holds features, but {self.folder} is a tagger and needs texts")
             return {}
-        if kind not in (*MATRIX_FORMATS, "folder"):
+        if kind in format_names("texts"):
             raise DataError(f"{path}: holds texts, but {self.folder} is a model of feature rows")
         widths: dict[str, Any] = {"n_features": self.model.n_features_}
         if kind != "arff":  # ARFF files name their labels, and `truth` goes by the names

@@ -82,7 +82,10 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except LabelwoodError as error:
-        return _fail(str(error), BAD_INPUT)
+        from labelwood.cli.inputs import option_name
+        from labelwood.wording import spelled
+
+        return _fail(spelled(error, option_name), BAD_INPUT)
     except typer.Abort:
         return _fail("stopped", BROKEN)
     except KeyboardInterrupt:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from labelwood.data.formats import format_names
+
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the output path.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
@@ -25,7 +27,11 @@ Verify = Annotated[
 
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="F", help="The format of DATA, if it cannot be found from the file."),
+    typer.Option(
+        "--format",
+        metavar="F",
+        help=f"The format of DATA, if it cannot be found from the file: {', '.join(format_names())}.",
+    ),
 ]
 Text = Annotated[str | None, typer.Option("--text", metavar="COL", help="The column (or key) that holds the text.")]
 Labels = Annotated[

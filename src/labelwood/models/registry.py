@@ -41,6 +41,11 @@ def model_names() -> list[str]:
     return list(_MODELS)
 
 
+def model_homes() -> dict[str, str]:
+    """The modules of all models by class name: what `labelwood` shows under the names of the classes."""
+    return {cls: module for module, cls in _MODELS.values()}
+
+
 def model_class(name: str) -> type[Model[Any, Any]]:
     """The class of a model name; ParamError lists the known names."""
     if name not in _MODELS:

@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from labelwood.data.reading.columns import Columns, choose_columns, join_text
+from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import COMPRESSED, open_bytes, read_all
 from labelwood.data.reading.text_rows import TableOptions, TextRows
 from labelwood.errors import DataError
 
 BATCH_ROWS = 8192
 _BAD_UTF8 = object()
+
+
+def is_parquet(start: Start) -> bool:
+    """True if the first bytes are Parquet's mark."""
+    return start.head.startswith(b"PAR1")
 
 
 def read_parquet(options: TableOptions) -> TextRows:
