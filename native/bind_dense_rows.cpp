@@ -28,7 +28,7 @@ void sparse_rows_times_dense(In<std::int64_t> starts, In<std::int32_t> columns, 
     for (std::int64_t i = 0; i < n_values; ++i)
         if (columns.data()[i] < 0 || columns.data()[i] >= dense.n_rows)
             throw std::invalid_argument("a column lies outside the table");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     const Kernels& hot = kernels();
     parallel_for(n_rows, n_threads, kRowsAtOnce, [&](std::int64_t row, int) {
         hot.sparse_row_times(columns.data() + start[row], values.data() + start[row], start[row + 1] - start[row], dense,
@@ -41,7 +41,7 @@ void dense_rows_times_dense(In2<float> rows, In2<float> table, Out2<float> out, 
     if (rows.shape(1) != table.shape(0) || out.shape(0) != rows.shape(0) || out.shape(1) != table.shape(1))
         throw std::invalid_argument("the rows, the table and the output do not fit together");
     const std::int64_t n_rows = static_cast<std::int64_t>(rows.shape(0));
-    nb::gil_scoped_release release;
+    WithoutGil released;
     const Kernels& hot = kernels();
     parallel_for((n_rows + kRowsAtOnce - 1) / kRowsAtOnce, n_threads, 1, [&](std::int64_t piece, int) {
         const std::int64_t first = piece * kRowsAtOnce;
@@ -63,7 +63,7 @@ void adam_rows(In<std::int64_t> rows, In2<float> gradient, Out2<float> weight, O
     const AdamStep step{static_cast<float>(lr / first), static_cast<float>(beta1), static_cast<float>(beta2),
                         static_cast<float>(1.0 / std::sqrt(second)), static_cast<float>(eps),
                         static_cast<float>(1.0 - lr * weight_decay)};
-    nb::gil_scoped_release release;
+    WithoutGil released;
     const Kernels& hot = kernels();
     const std::int64_t width = static_cast<std::int64_t>(dim);
     parallel_for(static_cast<std::int64_t>(n), n_threads, 64, [&](std::int64_t i, int) {

@@ -26,7 +26,7 @@ std::int64_t hit_matrix_py(In2<std::int32_t> labels, In<std::int64_t> indptr, In
     const std::size_t n_rows = labels.shape(0), k = labels.shape(1);
     if (hits.shape(0) != n_rows || hits.shape(1) != k) throw std::invalid_argument("labels and hits must have one shape");
     check_rows(indptr, indices, n_rows);
-    nb::gil_scoped_release unlocked;
+    WithoutGil released;
     return hit_matrix(labels.data(), static_cast<std::int64_t>(n_rows), static_cast<std::int64_t>(k), indptr.data(),
                       indices.data(), n_labels, hits.data(), n_threads);
 }
@@ -35,7 +35,7 @@ void best_weights_py(In<std::int64_t> indptr, In<std::int32_t> indices, In<doubl
                      int n_threads) {
     const std::size_t n_rows = best.shape(0);
     check_rows(indptr, indices, n_rows);
-    nb::gil_scoped_release unlocked;
+    WithoutGil released;
     const std::int32_t n_labels = static_cast<std::int32_t>(weights.shape(0));
     for (std::size_t i = 0; i < indices.shape(0); ++i) {
         const std::int32_t label = indices.data()[i];

@@ -74,7 +74,7 @@ void fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In
                               epochs * n_order, seed};
     PythonProgress state{progress};
     try {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         hs_fit(training, order.data(), n_order, epochs, n_threads, report_progress, &state);
     } catch (const std::runtime_error&) {
         if (state.interrupted) throw nb::python_error();
@@ -119,7 +119,7 @@ struct Softmax {
         require(labels.shape(0) == n_rows && scores.shape(0) == n_rows && scores.shape(1) == labels.shape(1) && labels.shape(1) >= 1 &&
                     n_visited.size() == n_rows,
                 "labels, scores and n_visited must have one row per query");
-        nb::gil_scoped_release release;
+        WithoutGil released;
         hs_top_k(model, rows, bias.data(), static_cast<std::int32_t>(labels.shape(1)), n_threads, labels.data(), scores.data(), n_visited.data());
     }
 };
@@ -144,8 +144,11 @@ void bind_hsoftmax(nb::module_& m) {
         require(values.size() == halves.size(), "values and halves must have one length");
         const float* from = values.data();
         std::uint16_t* to = halves.data();
-        nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < values.size(); ++i) to[i] = float_to_half(from[i]);
+        WithoutGil released;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (i % 65536 == 0) check_interrupt();
+            to[i] = float_to_half(from[i]);
+        }
     }, nb::arg("values"), nb::arg("halves"), "Writes values as half floats; beyond their range the largest finite one.");
 }
 

@@ -95,7 +95,7 @@ struct IndexHolder {
             logits.shape(0) != labels.shape(0) || log_p.shape(0) != labels.shape(0) || log_path.shape(1) != room ||
             logits.shape(1) != room || log_p.shape(1) != room)
             throw std::invalid_argument("the result arrays must have one row per query");
-        nb::gil_scoped_release release;
+        WithoutGil released;
         search_rows(view, n_rows, start, columns.data(), values.data(), static_cast<std::int64_t>(room), n_threads,
                     {labels.data(), log_path.data(), logits.data(), log_p.data()});
     }
@@ -124,7 +124,7 @@ struct BlendHolder {
     void scores(In2<float> log_p, std::optional<In2<double>> log_q, In2<std::int64_t> counts, Out2<double> out) const {
         const auto same = [&](const auto& other) { return other.shape(0) == log_p.shape(0) && other.shape(1) == log_p.shape(1); };
         if (!same(counts) || !same(out) || (log_q && !same(*log_q))) throw std::invalid_argument("the pairs do not fit together");
-        nb::gil_scoped_release release;
+        WithoutGil released;
         blend_scores(view, static_cast<std::int64_t>(log_p.size()), log_p.data(), log_q ? log_q->data() : nullptr, counts.data(), lowest,
                      out.data());
     }
@@ -143,14 +143,16 @@ struct BlendHolder {
                                                                       vote_scores->shape(1) != voted->shape(1))))
             throw std::invalid_argument("votes must have one row per query");
         const std::size_t n_votes = voted ? voted->shape(1) : 0;
-        nb::gil_scoped_release release;
+        WithoutGil released;
         BlendMemory memory;
-        for (std::size_t row = 0; row < n_rows; ++row)
+        for (std::size_t row = 0; row < n_rows; ++row) {
+            check_interrupt();
             blend_top(view, static_cast<std::int64_t>(room), labels.data() + row * room, log_p.data() + row * room,
                       margins ? margins->data() + row * room : nullptr, counts.data(), lowest,
                       {vote_weight, static_cast<std::int64_t>(n_votes), voted ? voted->data() + row * n_votes : nullptr,
                        voted ? vote_scores->data() + row * n_votes : nullptr},
                       static_cast<std::int64_t>(k), memory, top_labels.data() + row * k, top_scores.data() + row * k);
+        }
     }
 };
 

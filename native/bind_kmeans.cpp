@@ -30,7 +30,7 @@ void bind_kmeans(nb::module_& m) {
             }
             if (!fits) throw std::invalid_argument("the arrays of the nodes or of the label vectors do not fit together");
             const KmeansOptions options{n_clusters, max_iterations, tolerance, seed, n_threads};
-            nb::gil_scoped_release release;
+            WithoutGil released;
             kmeans_nodes(vectors, first.data(), size.data(), key.data(), static_cast<std::int64_t>(n), options, order.data(),
                          counts.data());
         },

@@ -47,7 +47,7 @@ void bind_labelspace(nb::module_& m) {
             const SparseRows x = rows(x_starts, x_columns, x_values, n_features);
             const SparsePattern labels = pattern(label_starts, label_rows, x.n_rows);
             check(static_cast<std::int64_t>(counts.shape(0)) == labels.n_rows, "counts must have one entry a label");
-            nb::gil_scoped_release release;
+            WithoutGil released;
             pifa_counts(x, labels, max_features, n_threads, counts.data());
         },
         "x_starts"_a, "x_columns"_a, "x_values"_a, "n_features"_a, "label_starts"_a, "label_rows"_a, "max_features"_a,
@@ -63,7 +63,7 @@ void bind_labelspace(nb::module_& m) {
                       starts.data()[labels.n_rows] == static_cast<std::int64_t>(columns.shape(0)),
                   "the output arrays do not fit the row pointers");
             check(!row_weights || static_cast<std::int64_t>(row_weights->shape(0)) == x.n_rows, "one weight a row is needed");
-            nb::gil_scoped_release release;
+            WithoutGil released;
             pifa_fill(x, labels, row_weights ? row_weights->data() : nullptr, starts.data(), n_threads, columns.data(),
                       values.data());
         },
@@ -79,7 +79,7 @@ void bind_labelspace(nb::module_& m) {
             const SparsePattern rows_of_labels = pattern(label_starts, label_rows, labels_of_rows.n_rows);
             check(static_cast<std::int64_t>(row_weights.shape(0)) == labels_of_rows.n_rows, "one weight a row is needed");
             check(static_cast<std::int64_t>(cover.shape(0)) == n_labels && k >= 1, "cover must have one entry a label, and k be positive");
-            nb::gil_scoped_release release;
+            WithoutGil released;
             greedy_cover(labels_of_rows, rows_of_labels, row_weights.data(), k, cover.data());
         },
         "row_starts"_a, "row_labels"_a, "label_starts"_a, "label_rows"_a, "row_weights"_a, "k"_a, "cover"_a,

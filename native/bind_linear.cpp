@@ -1,20 +1,17 @@
-// Linear classifiers for Python: training of node classifiers, weight blocks, flat top-k.
-#include <nanobind/stl/optional.h>
+// Weight blocks and searches over them for Python.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
-#include <optional>
 #include <string>
 
 #include "bind.hpp"
+#include "bind_blocks.hpp"
 #include "bind_buffer.hpp"
-#include "bind_progress.hpp"
 #include "candidates.hpp"
 #include "flat_search.hpp"
 #include "levels.hpp"
 #include "node_search.hpp"
-#include "node_training.hpp"
 #include "ranked_rows.hpp"
 #include "shortlist.hpp"
 #include "tree_search.hpp"
@@ -24,131 +21,10 @@ namespace nb = nanobind;
 namespace lw {
 namespace {
 
-// A NumPy array that takes over a vector's memory.
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
-
-nb::dict arrays_of(BlockArrays&& made) {
-    nb::dict out;
-    out["child_start"] = owned(std::move(made.child_start));
-    out["bias"] = owned(std::move(made.bias));
-    out["top_bits"] = owned(std::move(made.top_bits));
-    out["top_rank"] = owned(std::move(made.top_rank));
-    out["word_start"] = owned(std::move(made.word_start));
-    out["words"] = owned(std::move(made.words));
-    out["row_start"] = owned(std::move(made.row_start));
-    out["row_offset"] = owned(std::move(made.row_offset));
-    out["payload_start"] = owned(std::move(made.payload_start));
-    out["payload"] = owned(std::move(made.payload));
-    if (!made.scale.empty()) out["scale"] = owned(std::move(made.scale));
-    return out;
-}
-
-void check_starts(const In<std::int64_t>& starts, std::size_t n_blocks, std::size_t size, const char* name) {
-    bool good = starts.size() == n_blocks + 1 && starts(0) == 0 && starts(n_blocks) == static_cast<std::int64_t>(size);
-    for (std::size_t b = 0; good && b < n_blocks; ++b) good = starts(b) <= starts(b + 1);
-    if (!good) throw nb::value_error((std::string(name) + " does not fit its array").c_str());
-}
-
-// Views of the arrays of a model, checked so that no query can read outside them.
-struct BlocksHolder {
-    In<std::int64_t> child_start;
-    In<float> bias;
-    In<std::uint64_t> top_bits;
-    In<std::uint32_t> top_rank;
-    In<std::int64_t> word_start;
-    In<std::uint64_t> words;
-    In<std::int64_t> row_start;
-    In<std::uint16_t> row_offset;
-    In<std::int64_t> payload_start;
-    In<std::uint16_t> payload;
-    std::optional<In<float>> scale;
-    WeightBlocks view{};
-
-    BlocksHolder(std::int32_t n_features, In<std::int64_t> child_start, In<float> bias, In<std::uint64_t> top_bits,
-                 In<std::uint32_t> top_rank, In<std::int64_t> word_start, In<std::uint64_t> words,
-                 In<std::int64_t> row_start, In<std::uint16_t> row_offset, In<std::int64_t> payload_start,
-                 In<std::uint16_t> payload, std::optional<In<float>> scale)
-        : child_start(child_start), bias(bias), top_bits(top_bits), top_rank(top_rank), word_start(word_start),
-          words(words), row_start(row_start), row_offset(row_offset), payload_start(payload_start), payload(payload), scale(scale) {
-        if (n_features < 0 || child_start.size() < 2) throw nb::value_error("a model needs at least one weight block");
-        const std::size_t n_blocks = child_start.size() - 1;
-        const std::int32_t n_top = std::max(1, static_cast<std::int32_t>((static_cast<std::int64_t>(n_features) + 4095) / 4096));
-        check_starts(child_start, n_blocks, bias.size(), "child_start");
-        check_starts(word_start, n_blocks, words.size() / 2, "word_start");
-        check_starts(row_start, n_blocks, row_offset.size(), "row_start");
-        check_starts(payload_start, n_blocks, payload.size(), "payload_start");
-        if (words.size() % 2 || top_bits.size() != n_blocks * static_cast<std::size_t>(n_top) || top_rank.size() != top_bits.size())
-            throw nb::value_error("the bitmaps do not fit the number of features");
-        for (std::size_t b = 0; b < n_blocks; ++b)
-            if (child_start(b + 1) - child_start(b) > kMaxChildren)
-                throw nb::value_error("a weight block holds at most 256 classifiers");
-        if (scale && scale->size() != bias.size()) throw nb::value_error("there must be one scale for every classifier");
-        view = WeightBlocks{static_cast<std::int64_t>(n_blocks), n_features, n_top, child_start.data(), bias.data(),
-                            top_bits.data(), top_rank.data(), word_start.data(), words.data(), row_start.data(),
-                            row_offset.data(), payload_start.data(), payload.data(), scale ? scale->data() : nullptr};
-    }
-};
-
-void check_rows(const In<std::int64_t>& indptr, const In<std::int32_t>& indices, const In<float>& data, std::int32_t n_features) {
-    if (indptr.size() < 1 || indices.size() != data.size() || indptr(0) != 0 || indptr(indptr.size() - 1) != static_cast<std::int64_t>(data.size()))
-        throw nb::value_error("the row pointers do not fit the values");
-    for (std::size_t i = 0; i + 1 < indptr.size(); ++i)
-        if (indptr(i) > indptr(i + 1)) throw nb::value_error("the row pointers must not fall");
-    for (std::size_t i = 0; i < indices.size(); ++i)
-        if (indices(i) < 0 || indices(i) >= n_features) throw nb::value_error("a feature is outside the model's range");
-}
-
-nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, std::int32_t n_features,
-                In<std::int64_t> label_start, In<std::int32_t> label_rows, In<std::int64_t> child_start,
-                In<std::int64_t> child_bound, In<std::int64_t> extra_start, In<std::int32_t> extra_rows, bool all_rows,
-                int loss, float eps, int max_passes, float bias, float prune, float untrained,
-                float cost_positive, float cost_negative, float rare_power, float cluster_cost, std::uint64_t seed, int n_threads, nb::object progress,
-                bool extra_alone, std::optional<In<float>> child_cost, const BlocksHolder* start_blocks,
-                std::optional<In<std::int64_t>> start_first_block, std::optional<In<std::int64_t>> start_children,
-                std::int64_t first_new_row) {
-    const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
-                                static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data()};
-    const TrainingNodes nodes{static_cast<std::int64_t>(child_start.size()) - 1, child_start.data(), child_bound.data(),
-                              extra_start.data(), extra_rows.data(), all_rows, extra_alone, child_cost ? child_cost->data() : nullptr};
-    if (child_cost && child_cost->size() != child_bound.size()) throw nb::value_error("there must be one cost for every child bound");
-    TrainingStart from;
-    if (start_blocks) {
-        if (!start_first_block || !start_children || start_first_block->size() != child_start.size() - 1 ||
-            start_children->size() != child_start.size() - 1)
-            throw nb::value_error("every node needs its first block and its children to start from");
-        from.blocks = &start_blocks->view;
-        from.first_new_row = first_new_row;
-        from.first_block = start_first_block->data();
-        from.n_children = start_children->data();
-        for (std::size_t n = 0; n < start_first_block->size(); ++n) {
-            const std::int64_t low = (*start_first_block)(n), n_blocks = ((*start_children)(n) + kMaxChildren - 1) / kMaxChildren;
-            if (low >= 0 && low + n_blocks > from.blocks->n_blocks) throw nb::value_error("a node starts from blocks that do not exist");
-        }
-    }
-    const TrainingOptions options{static_cast<Loss>(loss), eps, max_passes, bias, prune, untrained,
-                                  cost_positive, cost_negative, rare_power, cluster_cost, seed, n_threads, from};
-    PythonProgress state{progress};
-    TrainingReport report;
-    BlockArrays made;
-    try {
-        nb::gil_scoped_release release;
-        made = train_nodes(training, nodes, options, report_progress, &state, &report);
-    } catch (const std::runtime_error&) {
-        if (state.interrupted) throw nb::python_error();
-        throw;
-    }
-    return nb::make_tuple(arrays_of(std::move(made)), report.groups, report.passes);
-}
-
 nb::dict rebuilt(const BlocksHolder& blocks, float prune, bool bytes, int n_threads) {
     BlockArrays made;
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         made = rebuilt_blocks(blocks.view, prune, bytes, n_threads);
     }
     return arrays_of(std::move(made));
@@ -171,7 +47,7 @@ void reach(const BlocksHolder& blocks, std::int64_t first_node, In<std::int32_t>
         if (nodes.data()[i] >= 0 && (nodes.data()[i] < first_node || nodes.data()[i] >= first_node + static_cast<std::int64_t>(n_nodes)))
             throw nb::value_error("a node is not of this level");
     const LevelNodes level{first_node, static_cast<std::int64_t>(n_nodes), first_child.data(), first_block.data()};
-    nb::gil_scoped_release release;
+    WithoutGil released;
     next_level(blocks.view, level, static_cast<Link>(link), static_cast<std::int32_t>(beam), static_cast<std::int64_t>(n_rows), indptr.data(),
                indices.data(), data.data(), n_threads, nodes.data(), scores.data(), next_nodes.data(), next_scores.data());
 }
@@ -184,7 +60,7 @@ void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t>
     if (labels.shape(0) != indptr.size() - 1 || margins.shape(0) != labels.shape(0) || margins.shape(1) != labels.shape(1))
         throw nb::value_error("labels and margins must have one row per query");
     if (k < 1) throw nb::value_error("k must be at least one");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     flat_top_k(blocks.view, n_rows, indptr.data(), indices.data(), data.data(), k, n_threads, labels.data(), margins.data());
 }
 
@@ -257,7 +133,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
     if (filtered && (static_cast<std::int64_t>(allowed.size()) != n_labels || static_cast<std::int64_t>(open.size()) != n_nodes))
         throw nb::value_error("the label filter does not fit the trees");
     const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr, slack};
-    nb::gil_scoped_release release;
+    WithoutGil released;
     search_forest_rows(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, static_cast<std::int64_t>(n_rows),
                        indptr.data(), indices.data(), data.data(), static_cast<std::int32_t>(labels.shape(1)), k_each, n_threads,
                        labels.data(), scores.data(), n_blocks.data());
@@ -303,7 +179,7 @@ std::int64_t ranked_rows(In<std::int64_t> indptr, In<std::int32_t> columns, In<f
     check_rows(indptr, columns, values, static_cast<std::int32_t>(rank.size()));
     if (starts.size() != indptr.size() || features.size() <= columns.size() || scaled.size() <= columns.size())
         throw nb::value_error("the result arrays are too small");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     return rank_rows(static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), columns.data(), values.data(), rank.data(), normalize,
                      starts.data(), features.data(), scaled.data());
 }
@@ -330,7 +206,7 @@ void margins_of(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int
     const std::int64_t n_places = blocks.view.child_start[blocks.view.n_blocks];
     for (std::size_t i = 0; i < places.shape(0) * places.shape(1); ++i)
         if (places.data()[i] < -1 || places.data()[i] >= n_places) throw nb::value_error("no such classifier");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     shortlist_margins(blocks.view, static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), indices.data(), data.data(),
                       static_cast<std::int64_t>(places.shape(1)), places.data(), n_threads, margins.data());
 }
@@ -353,7 +229,7 @@ void judge(const BlocksHolder& blocks, In<std::int32_t> order, In<std::int32_t> 
             throw nb::value_error("no such label or classifier");
     for (std::size_t i = 0; i < n_rows * room; ++i)
         if (labels.data()[i] < -1 || labels.data()[i] >= n_labels) throw nb::value_error("no such label");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     judge_shortlists(blocks.view, order.data(), place.data(), static_cast<std::int64_t>(n_rows), indptr.data(), indices.data(), data.data(),
                      {static_cast<std::int64_t>(room), labels.data(), log_p.data()}, static_cast<std::int32_t>(width - room), unknown_log_p,
                      n_threads, {out_labels.data(), out_log_p.data(), margins.data()});
@@ -372,13 +248,6 @@ void bind_linear(nb::module_& m) {
     m.def("simd_levels", &level_names, "The instruction levels that this CPU can run, slowest first.");
     m.def("use_simd_level", [](const std::string& name) { return use_level(name.c_str()); }, nb::arg("name"),
           "True if the level is now in use; for tests.");
-    m.def("train_nodes", &train, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("n_features"), nb::arg("label_start"),
-          nb::arg("label_rows"), nb::arg("child_start"), nb::arg("child_bound"), nb::arg("extra_start"), nb::arg("extra_rows"),
-          nb::arg("all_rows"), nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"),
-          nb::arg("untrained"), nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("cluster_cost"), nb::arg("seed"), nb::arg("n_threads"),
-          nb::arg("progress"), nb::arg("extra_alone") = false, nb::arg("child_cost") = nb::none(),
-          nb::arg("start_blocks") = nb::none(), nb::arg("start_first_block") = nb::none(), nb::arg("start_children") = nb::none(),
-          nb::arg("first_new_row") = 0, "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.");
     m.def("ranked_rows", &ranked_rows, nb::arg("indptr"), nb::arg("columns"), nb::arg("values"), nb::arg("rank"), nb::arg("normalize"),
           nb::arg("starts"), nb::arg("features"), nb::arg("scaled"),
           "The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.");

@@ -77,7 +77,7 @@ void bind_neighbors(nb::module_& m) {
             }
             if (ids) need(static_cast<std::int64_t>(ids->shape(0)) == store.n, "one id a vector");
             ranges.ids = ids ? ids->data() : nullptr;
-            nb::gil_scoped_release release;
+            WithoutGil released;
             search_ranges(store, ranges, asked, found.data(), scores.data());
         },
         "vectors"_a, "scale"_a.none(), "bias"_a.none(), "starts"_a, "probes"_a.none(), "ids"_a.none(), "queries"_a,
@@ -92,7 +92,7 @@ void bind_neighbors(nb::module_& m) {
             need(static_cast<std::int64_t>(candidates.shape(0)) == asked.n, "one row of candidates a query");
             for (std::size_t i = 0; i < candidates.size(); ++i)
                 need(candidates.data()[i] < store.n, "a candidate is outside the vectors");
-            nb::gil_scoped_release release;
+            WithoutGil released;
             search_candidates(store, candidates.data(), static_cast<std::int32_t>(candidates.shape(1)), asked, found.data(),
                               scores.data());
         },

@@ -26,7 +26,7 @@ void assemble(RowParser& parser, Out<std::int64_t> x_starts, Out<std::int32_t> x
         x_values.size() != x_size || y_columns.size() != y_size || bad_rows.size() != static_cast<std::size_t>(parser.n_bad)) {
         throw std::invalid_argument("assemble: the arrays do not have the parser's sizes, or parsing stopped at a fault");
     }
-    nb::gil_scoped_release release;
+    WithoutGil released;
     parser.assemble(x_starts.data(), x_columns.data(), x_values.data(), y_starts.data(), y_columns.data(), bad_rows.data(),
                     n_threads);
 }
@@ -41,7 +41,7 @@ nb::bytes formatted(In<std::int64_t> x_starts, In<std::int32_t> x_columns, In<fl
     }
     std::vector<std::string> pieces;
     {
-        nb::gil_scoped_release release;
+        WithoutGil released;
         pieces = format_rows(x_starts.data(), x_columns.data(), x_values.data(), y_starts.data(), y_columns.data(), first, last,
                              {labels, svmlight, index_base}, n_threads);
     }
@@ -68,7 +68,7 @@ void bind_parse(nb::module_& m) {
         .def(
             "feed",
             [](RowParser& self, In<std::uint8_t> text, bool last, int n_threads) {
-                nb::gil_scoped_release release;
+                WithoutGil released;
                 return self.feed(reinterpret_cast<const char*>(text.data()), text.size(), last, n_threads);
             },
             nb::arg("text"), nb::arg("last"), nb::arg("n_threads"),

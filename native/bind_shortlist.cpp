@@ -44,7 +44,7 @@ void shortlist(In2<std::int32_t> edge_labels, In2<float> edge_scores, std::int64
     if (!forced_labels.is_none()) forced.label_start = starts[1].data(), forced.labels = values[1].data();
     const EdgeTable edges{static_cast<std::int64_t>(edge_labels.shape(0)), static_cast<std::int64_t>(edge_labels.shape(1)), n_labels,
                           edge_labels.data(), edge_scores.data()};
-    nb::gil_scoped_release release;
+    WithoutGil released;
     shortlist_rows(edges, forced, static_cast<std::int64_t>(n_rows), cluster_scores.data(), beam, static_cast<std::int64_t>(labels.shape(1)),
                    n_threads, labels.data(), paths.data(), scores.data());
 }
@@ -56,7 +56,7 @@ void products(In2<std::int32_t> labels, In2<float> vectors, In2<float> weights, 
     for (std::size_t i = 0; i < labels.shape(0) * labels.shape(1); ++i)
         if (labels.data()[i] < -1 || labels.data()[i] >= static_cast<std::int64_t>(weights.shape(0)))
             throw nb::value_error("a label is outside the weights");
-    nb::gil_scoped_release release;
+    WithoutGil released;
     shortlist_products(static_cast<std::int64_t>(labels.shape(0)), static_cast<std::int64_t>(labels.shape(1)),
                        static_cast<std::int64_t>(vectors.shape(1)), labels.data(), vectors.data(), weights.data(), bias.data(), n_threads, out.data());
 }

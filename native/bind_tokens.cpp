@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bind.hpp"
+#include "parallel.hpp"
 #include "tfidf.hpp"
 #include "tokens.hpp"
 #include "unicode.hpp"
@@ -47,7 +48,9 @@ Rows give(CountRows&& rows) {
 Texts views(const nb::tuple& texts) {
     Texts out;
     out.reserve(nb::len(texts));
+    Pulse pulse;
     for (nb::handle text : texts) {
+        pulse.beat();
         Py_ssize_t size = 0;
         const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
         if (!bytes) throw nb::python_error();
@@ -83,7 +86,11 @@ void each_token(const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets, 
         if (at[i] < at[i - 1] || at[i] > at[n - 1]) throw std::invalid_argument("token offsets must ascend");
     }
     ReadableCopy copy;
-    for (std::size_t i = 0; i + 1 < n; ++i) with(i, TokenKey::of(copy.of({data + at[i], static_cast<std::size_t>(at[i + 1] - at[i])})));
+    Pulse pulse;
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+        pulse.beat();
+        with(i, TokenKey::of(copy.of({data + at[i], static_cast<std::size_t>(at[i + 1] - at[i])})));
+    }
 }
 
 struct Vocabulary {
@@ -136,7 +143,7 @@ void bind_counting(nb::module_& m) {
             CountRows rows;
             CountedTokens tokens;
             {
-                nb::gil_scoped_release released;
+                WithoutGil released;
                 tokens = count_tokens(seen, rules, {min_rows, max_rows, max_tokens, want_totals}, n_threads, want_rows ? &rows : nullptr);
             }
             std::vector<std::uint8_t> bytes(tokens.bytes.begin(), tokens.bytes.end());
@@ -153,7 +160,7 @@ void bind_counting(nb::module_& m) {
             const Texts seen = views(texts);
             CountRows rows;
             {
-                nb::gil_scoped_release released;
+                WithoutGil released;
                 rows = look_up_tokens(seen, rules, vocabulary.table, n_threads);
             }
             return give(std::move(rows));
@@ -167,7 +174,7 @@ void bind_counting(nb::module_& m) {
             const Texts seen = views(texts);
             CountRows rows;
             {
-                nb::gil_scoped_release released;
+                WithoutGil released;
                 rows = hash_tokens(seen, rules, n_buckets, n_threads);
             }
             return give(std::move(rows));
@@ -210,7 +217,7 @@ void bind_tokens(nb::module_& m) {
             const double* weights = idf.shape(0) ? idf.data() : nullptr;
             const auto n_rows = static_cast<std::int64_t>(pointers.shape(0)) - 1;
             const Norm kind = norm_named(norm);
-            nb::gil_scoped_release released;
+            WithoutGil released;
             weigh_rows(n_rows, pointers.data(), columns.data(), counts.data(), weights, sublinear, kind, n_threads, values.data());
         },
         nb::arg("pointers"), nb::arg("columns"), nb::arg("counts"), nb::arg("idf"), nb::arg("sublinear"), nb::arg("norm"),

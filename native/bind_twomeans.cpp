@@ -42,7 +42,7 @@ void split(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, 
         check(order.data()[i] >= 0 && order.data()[i] < vectors.n_rows, "the order of labels holds no label number");
     }
     const SplitNodes nodes{first.data(), size.data(), want_left.data(), key.data(), static_cast<std::int64_t>(n)};
-    nb::gil_scoped_release release;
+    WithoutGil released;
     split_nodes(vectors, frequencies.data(), cover_frequencies.data(), nodes, options, order.data(), n_left.data(),
                 objective.data());
 }

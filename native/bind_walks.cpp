@@ -23,7 +23,7 @@ void bind_walks(nb::module_& m) {
                 fits = neighbors.data()[i] >= 0 && neighbors.data()[i] < n_nodes;
             if (!fits) throw std::invalid_argument("the arrays of the graph or of the walks do not fit together");
             const WeightedGraph graph{starts.data(), neighbors.data(), cumulative.data(), n_nodes};
-            nb::gil_scoped_release release;
+            WithoutGil released;
             random_walks(graph, n_walks, static_cast<std::int32_t>(walks.shape(1)), seed, n_threads, walks.data());
         },
         "starts"_a, "neighbors"_a, "cumulative"_a, "n_walks"_a, "seed"_a, "n_threads"_a, "walks"_a,
@@ -40,7 +40,7 @@ void bind_walks(nb::module_& m) {
             if (!fits) throw std::invalid_argument("the arrays of the walks and the vectors do not fit together");
             const SkipGramOptions options{static_cast<std::int32_t>(vectors.shape(1)), window, negatives, epochs,
                                           learning_rate, seed};
-            nb::gil_scoped_release release;
+            WithoutGil released;
             skip_gram(walks.data(), static_cast<std::int64_t>(walks.shape(0)), static_cast<std::int32_t>(walks.shape(1)),
                       negative_cumulative.data(), n_nodes, options, vectors.data(), contexts.data());
         },

@@ -106,7 +106,9 @@ Block build_block(GroupWeights* groups, std::int64_t n_groups, std::int32_t n_fe
     std::vector<std::uint16_t> halves;
     std::int64_t word = -1;
     std::size_t word_payload = 0;
+    Pulse pulse;
     while (true) {
+        pulse.beat();
         std::int32_t feature = n_features;
         for (std::int64_t g = 0; g < n_groups; ++g)
             if (cursors[g].feature < groups[g].features.size())
@@ -166,6 +168,7 @@ BlockArrays build_blocks(std::vector<GroupWeights>& groups, const std::vector<st
     });
     for (auto* start : {&out.child_start, &out.word_start, &out.row_start, &out.payload_start}) start->push_back(0);
     for (Block& block : blocks) {
+        check_interrupt();
         append(out.bias, block.bias);
         append(out.scale, block.scale);
         append(out.top_bits, block.top_bits);
@@ -191,7 +194,9 @@ BlockArrays rebuilt_blocks(const WeightBlocks& blocks, float prune, bool bytes, 
         for (std::int64_t c = blocks.child_start[b]; c < blocks.child_start[b + 1]; ++c)
             own[(c - blocks.child_start[b]) / kGroup].bias.push_back(blocks.bias[c]);
         BlockRow row;
+        Pulse pulse;
         for_each_feature(blocks, b, [&](std::int32_t feature) {
+            pulse.beat();
             read_row(blocks, b, feature, row);
             for (int i = 0; i < row.n; ++i) {
                 if (std::fabs(row.weights[i]) < prune) continue;

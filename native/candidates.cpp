@@ -54,6 +54,7 @@ void judge_shortlists(const WeightBlocks& blocks, const std::int32_t* order, con
         std::vector<float> margins(static_cast<std::size_t>((end - begin) * n_labels));
         alignas(64) float scores[kMaxChildren];
         for (std::int64_t b = 0; b < blocks.n_blocks; ++b) {
+            check_interrupt();
             const std::int64_t first = blocks.child_start[b], n = blocks.child_start[b + 1] - first;
             for (std::int64_t r = begin; r < end; ++r) {
                 const Query query{static_cast<std::int32_t>(indptr[r + 1] - indptr[r]), indices + indptr[r], data + indptr[r]};

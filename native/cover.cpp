@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "parallel.hpp"
+
 namespace lw {
 namespace {
 
@@ -23,8 +25,10 @@ void greedy_cover(const SparsePattern& labels_of_rows, const SparsePattern& rows
     std::vector<std::int64_t> open_rows(n_labels);
     std::vector<double> sum(n_labels, 0.0);
     std::vector<Entry> heap;
+    Pulse pulse;
     for (std::int64_t label = 0; label < n_labels; ++label) {
         cover[label] = 0;
+        pulse.beat();
         open_rows[label] = rows_of_labels.starts[label + 1] - rows_of_labels.starts[label];
         for (std::int64_t p = rows_of_labels.starts[label]; p < rows_of_labels.starts[label + 1]; ++p) {
             sum[label] += row_weights[rows_of_labels.columns[p]];
@@ -37,6 +41,7 @@ void greedy_cover(const SparsePattern& labels_of_rows, const SparsePattern& rows
     while (!heap.empty()) {
         std::pop_heap(heap.begin(), heap.end());
         Entry top = heap.back();
+        pulse.beat();
         heap.pop_back();
         if (open_rows[top.label] == 0) continue;
         if (top.sum != sum[top.label]) {
@@ -50,6 +55,7 @@ void greedy_cover(const SparsePattern& labels_of_rows, const SparsePattern& rows
             const std::int32_t row = rows_of_labels.columns[p];
             if (still_wanted[row] == 0) continue;
             taken += row_weights[row];
+            pulse.beat();
             if (--still_wanted[row] > 0) continue;
             for (std::int64_t q = labels_of_rows.starts[row]; q < labels_of_rows.starts[row + 1]; ++q) {
                 const std::int32_t other = labels_of_rows.columns[q];

@@ -21,6 +21,7 @@ void flat_top_k(const WeightBlocks& blocks, std::int64_t n_rows, const std::int6
         for (std::int64_t r = begin; r < end; ++r) heaps.emplace_back(memory.data() + (r - begin) * k, k);
         alignas(64) float scores[kMaxChildren];
         for (std::int64_t b = 0; b < blocks.n_blocks; ++b) {
+            check_interrupt();
             const std::int32_t first = static_cast<std::int32_t>(blocks.child_start[b]);
             const std::int32_t n = static_cast<std::int32_t>(blocks.child_start[b + 1]) - first;
             for (std::int64_t r = begin; r < end; ++r) {

@@ -61,8 +61,10 @@ std::vector<std::string> format_rows(const std::int64_t* x_starts, const std::in
         std::string& out = pieces[static_cast<std::size_t>(piece)];
         const std::int64_t from = first + piece * kRowsPerPiece;
         const std::int64_t to = from + kRowsPerPiece < last ? from + kRowsPerPiece : last;
+        Pulse pulse;
         for (std::int64_t row = from; row < to; ++row) {
             bool space = false;
+            pulse.beat();
             if (format.labels) {
                 for (std::int64_t i = y_starts[row]; i < y_starts[row + 1]; ++i) {
                     if (i > y_starts[row]) out += ',';

@@ -38,9 +38,11 @@ std::int64_t hit_matrix(const std::int32_t* labels, std::int64_t n_rows, std::in
     const std::int64_t n_blocks = (n_rows + kBlock - 1) / kBlock;
     parallel_for(n_blocks, n_threads, 1, [&](std::int64_t block, int) {
         std::vector<std::int32_t> copy;
+        Pulse pulse;
         const std::int64_t end = std::min(n_rows, (block + 1) * kBlock);
         for (std::int64_t i = block * kBlock; i < end; ++i) {
             const std::int32_t* row = labels + i * k;
+            pulse.beat();
             const std::int32_t* from = indices + indptr[i];
             const std::int32_t* to = indices + indptr[i + 1];
             bool bad = repeats(row, k, copy);

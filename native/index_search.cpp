@@ -120,7 +120,9 @@ void search_rows(const IndexParts& index, std::int64_t n_rows, const std::int64_
 
 void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const double* log_q, const std::int64_t* counts, double lowest,
                   double* scores) {
+    Pulse pulse;
     for (std::int64_t i = 0; i < n; ++i) {
+        pulse.beat();
         if (!std::isfinite(log_p[i])) {
             scores[i] = 0;
             continue;

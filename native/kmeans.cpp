@@ -84,7 +84,9 @@ private:
         std::vector<char> changed(n_tasks, 0);
         parallel_for(n_tasks, n_threads_, 1, [&](std::int64_t task, int) {
             const std::int64_t end = std::min(m_, (task + 1) * kRowsPerTask);
+            Pulse pulse;
             for (std::int64_t i = task * kRowsPerTask; i < end; ++i) {
+                pulse.beat();
                 const std::int32_t best = nearest(i);
                 changed[task] |= best != cluster_[i];
                 cluster_[i] = best;
@@ -131,7 +133,11 @@ private:
         parallel_for(k_, n_threads_, 1, [&](std::int64_t c, int thread) {
             std::vector<double>& sum = sums[thread];
             sum.assign(rows_.n_features(), 0.0);
-            for (std::int64_t i = first_[c]; i < first_[c + 1]; ++i) rows_.add(members_[i], 1.0, sum.data());
+            Pulse pulse;
+            for (std::int64_t i = first_[c]; i < first_[c + 1]; ++i) {
+                pulse.beat();
+                rows_.add(members_[i], 1.0, sum.data());
+            }
             double squares = 0;
             for (const double value : sum) squares += value * value;
             lengths[c] = std::sqrt(squares);

@@ -52,6 +52,7 @@ public:
               const std::int32_t* ids) {
         for (std::int64_t tile = begin; tile < end; tile += kTile) {
             const std::int64_t size = std::min(kTile, end - tile);
+            check_interrupt();
             const float* rows = decoded(store_, tile, size, buffer_);
             for (std::int64_t q = 0; q < n;) {
                 const int now = n - q >= kQueriesAtOnce ? kQueriesAtOnce : 1;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "parallel.hpp"
 #include "sparse_rows.hpp"
 
 namespace lw {
@@ -36,8 +37,10 @@ public:
         if (local_of_.empty()) local_of_.assign(v.n_columns, -1);
         global_of_.clear();
         std::int64_t at = 0;
+        Pulse pulse;
         for (std::int64_t i = 0; i < m; ++i) {
             begin_[i] = at;
+            pulse.beat();
             for (std::int64_t p = v.starts[labels[i]]; p < v.starts[labels[i] + 1]; ++p, ++at) {
                 std::int32_t& local = local_of_[v.columns[p]];
                 if (local < 0) {

@@ -50,6 +50,7 @@ struct LocalRows {
     std::vector<std::int64_t> child_start;     // rows of each child: into child_rows
     std::vector<std::int32_t> child_rows;      // local rows
     std::vector<std::uint8_t> positive_only;   // local rows that are nobody's negatives; empty: none
+    std::vector<float> cost;                   // factors of the rows' costs; empty: 1
 };
 
 // Maps of one thread from global to local ids; -1 everywhere between two nodes.
@@ -68,26 +69,30 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
     local.rows.clear();
     local.child_rows.clear();
     local.child_start.assign(1, 0);
+    const auto counts = [&](std::int32_t row) { return !data.row_cost || data.row_cost[row] > 0; };
     if (nodes.all_rows) {
-        for (std::int32_t r = 0; r < data.n_rows; ++r) local.rows.push_back(r);
+        for (std::int32_t r = 0; r < data.n_rows; ++r)
+            if (counts(r)) local.rows.push_back(r);
     } else {
         for (std::int64_t p = data.label_start[nodes.child_bound[first]]; p < data.label_start[nodes.child_bound[last]]; ++p)
-            if (maps.row[data.label_rows[p]] < 0) {
+            if (maps.row[data.label_rows[p]] < 0 && counts(data.label_rows[p])) {
                 maps.row[data.label_rows[p]] = 0;
                 local.rows.push_back(data.label_rows[p]);
             }
         for (std::int64_t p = nodes.extra_start[node]; p < nodes.extra_start[node + 1]; ++p)
-            if (maps.row[nodes.extra_rows[p]] < 0) {
+            if (maps.row[nodes.extra_rows[p]] < 0 && counts(nodes.extra_rows[p])) {
                 maps.row[nodes.extra_rows[p]] = 0;
                 local.rows.push_back(nodes.extra_rows[p]);
             }
         std::sort(local.rows.begin(), local.rows.end());
     }
+    Pulse pulse;
     for (std::size_t r = 0; r < local.rows.size(); ++r) maps.row[local.rows[r]] = static_cast<std::int32_t>(r);
     for (std::int64_t c = first; c < last; ++c) {
         const std::size_t begin = local.child_rows.size();
+        pulse.beat();
         for (std::int64_t p = data.label_start[nodes.child_bound[c]]; p < data.label_start[nodes.child_bound[c + 1]]; ++p)
-            local.child_rows.push_back(maps.row[data.label_rows[p]]);
+            if (maps.row[data.label_rows[p]] >= 0) local.child_rows.push_back(maps.row[data.label_rows[p]]);
         if (nodes.child_bound[c + 1] - nodes.child_bound[c] > 1) {  // several labels: a row may come twice
             std::sort(local.child_rows.begin() + static_cast<std::ptrdiff_t>(begin), local.child_rows.end());
             local.child_rows.erase(std::unique(local.child_rows.begin() + static_cast<std::ptrdiff_t>(begin), local.child_rows.end()),
@@ -99,9 +104,12 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
     if (nodes.extra_alone) {
         local.positive_only.assign(local.rows.size(), 1);
         for (std::int64_t p = nodes.extra_start[node]; p < nodes.extra_start[node + 1]; ++p)
-            local.positive_only[maps.row[nodes.extra_rows[p]]] = 0;
+            if (maps.row[nodes.extra_rows[p]] >= 0) local.positive_only[maps.row[nodes.extra_rows[p]]] = 0;
     }
     for (const std::int32_t row : local.rows) maps.row[row] = -1;
+    local.cost.clear();
+    if (data.row_cost)
+        for (const std::int32_t row : local.rows) local.cost.push_back(data.row_cost[row]);
 
     local.indptr.assign(1, 0);
     local.indices.clear();
@@ -110,6 +118,7 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
     local.features.clear();
     for (const std::int32_t row : local.rows) {
         float square = 0;
+        pulse.beat();
         for (std::int64_t p = data.indptr[row]; p < data.indptr[row + 1]; ++p) {
             std::int32_t& id = maps.feature[data.indices[p]];
             if (id < 0) {
@@ -166,7 +175,9 @@ std::uint32_t earlier_weights(const LocalRows& local, const TrainingStart& start
         if (options.bias > 0) bias[l] = earlier / options.bias;
     }
     BlockRow row;
+    Pulse pulse;
     for (std::size_t f = 0; f < local.features.size(); ++f) {
+        pulse.beat();
         if (local.features[f] >= blocks.n_features || !read_row(blocks, block, local.features[f], row)) continue;
         for (int i = 0; i < row.n; ++i) {
             const int l = row.children[i] - first;
@@ -174,6 +185,15 @@ std::uint32_t earlier_weights(const LocalRows& local, const TrainingStart& start
         }
     }
     return known;
+}
+
+// The positive rows of a child; a row of cost 2 counts as two.
+double n_positive_rows(const LocalRows& local, std::int64_t child) {
+    const std::int64_t first = local.child_start[child], last = local.child_start[child + 1];
+    if (local.cost.empty()) return static_cast<double>(last - first);
+    double sum = 0;
+    for (std::int64_t p = first; p < last; ++p) sum += local.cost[static_cast<std::size_t>(local.child_rows[p])];
+    return sum;
 }
 
 int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t node, std::int64_t group,
@@ -192,7 +212,7 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
             memory.positive[local.child_rows[p]] |= static_cast<std::uint16_t>(1u << l);
         trained[l] = local.child_start[child + 1] > local.child_start[child];
         const bool single = nodes.child_bound[first + child + 1] - nodes.child_bound[first + child] == 1;
-        const double n_positive = static_cast<double>(std::max<std::int64_t>(1, local.child_start[child + 1] - local.child_start[child]));
+        const double n_positive = std::max(1.0, n_positive_rows(local, child));
         const float scale = single ? static_cast<float>(std::pow(kRareRows / n_positive, options.rare_power)) : options.cluster_cost;
         solver.cost_positive[l] = options.cost_positive * scale;
         solver.cost_negative[l] = options.cost_negative * scale;
@@ -209,7 +229,8 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
     memory.active.resize(local.rows.size());
     const SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
                          local.indptr.data(), local.indices.data(), local.data.data(), local.squares.data(),
-                         memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data()};
+                         memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data(),
+                         local.cost.empty() ? nullptr : local.cost.data()};
     const SolveScratch scratch{weights, memory.alpha.room(local.rows.size() * kGroup), memory.active.data()};
     const int passes = std::any_of(trained, trained + n_labels, [](bool t) { return t; }) ? kernels().solve(task, solver, scratch) : 0;
     keep_weights(local, weights, trained, n_labels, options, out);

@@ -18,6 +18,7 @@ struct TrainingData {
     std::int64_t n_labels;
     const std::int64_t* label_start;  // n_labels + 1, into label_rows
     const std::int32_t* label_rows;
+    const float* row_cost = nullptr;  // factor of the cost of each row's errors, 0: the row is left out; null: 1
 };
 
 // Node n has children child_bound[child_start[n]] .. : child c owns label places child_bound[c] to child_bound[c + 1]

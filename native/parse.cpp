@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <stdexcept>
 
 #include "decimal.hpp"
 #include "parallel.hpp"
@@ -109,6 +110,7 @@ private:
         if (p == end || is_space(*p) || (rules_.svmlight && *p == '#')) return p;
         for (;;) {
             const char* start = p;
+            pulse_.beat();
             const Digits digits = leading_digits(p);
             std::uint32_t label = digits.value;
             p += digits.count;
@@ -129,7 +131,10 @@ private:
             ++p;
         }
         if (!ordered) {
-            std::sort(columns, columns + n);
+            std::sort(columns, columns + n, [&](std::int32_t a, std::int32_t b) {
+                pulse_.beat();
+                return a < b;
+            });
             const std::uint32_t unique = static_cast<std::uint32_t>(std::unique(columns, columns + n) - columns);
             out_.duplicate_labels += n - unique;
             n = unique;
@@ -156,6 +161,7 @@ private:
             p = skip_spaces(p);
             if (p == end) break;
             const char* const start = p;
+            pulse_.beat();
             const Digits digits = leading_digits(p);
             std::uint32_t column = digits.value;
             p += digits.count;
@@ -256,7 +262,10 @@ private:
     std::uint32_t sort_and_sum(std::int32_t* columns, float* values, std::uint32_t n) {
         order_.clear();
         for (std::uint32_t i = 0; i < n; ++i) order_.emplace_back(columns[i], values[i]);
-        std::stable_sort(order_.begin(), order_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::stable_sort(order_.begin(), order_.end(), [&](const auto& a, const auto& b) {
+            pulse_.beat();
+            return a.first < b.first;
+        });
         std::uint32_t kept = 0;
         for (std::uint32_t i = 0; i < n;) {
             const std::int32_t column = order_[i].first;
@@ -281,6 +290,7 @@ private:
     Piece& out_;
     std::uint32_t feature_limit_, label_limit_, base_;
     std::vector<std::pair<std::int32_t, float>> order_;
+    Pulse pulse_;  // a line may be as long as the file
 };
 
 void scan_piece(const RowRules& rules, const char* p, const char* end, const char* readable, Piece& out) {
@@ -326,7 +336,7 @@ std::size_t RowParser::feed(const char* text, std::size_t size, bool last, int n
     for (std::int64_t i = 0; i < n_pieces; ++i) pieces_.push_back(std::make_unique<Piece>());
 
     std::atomic<std::int64_t> first_bad{n_pieces};  // pieces behind it need no work: the first fault in the file counts
-    parallel_for(n_pieces, n_threads, 1, [&](std::int64_t i, int) {
+    const auto scan = [&](std::int64_t i, int) {
         if (!rules_.keep_going && i > first_bad.load(std::memory_order_relaxed)) return;
         Piece& piece = *pieces_[before + static_cast<std::size_t>(i)];
         scan_piece(rules_, text + cuts[static_cast<std::size_t>(i)], text + cuts[static_cast<std::size_t>(i) + 1], text + size, piece);
@@ -335,7 +345,13 @@ std::size_t RowParser::feed(const char* text, std::size_t size, bool last, int n
             while (i < seen && !first_bad.compare_exchange_weak(seen, i)) {
             }
         }
-    });
+    };
+    try {
+        parallel_for(n_pieces, n_threads, 1, scan);
+    } catch (...) {
+        pieces_.resize(before);  // the sizes count whole pieces only
+        throw;
+    }
     for (std::int64_t i = 0; i < n_pieces && !stopped(); ++i) add(*pieces_[before + static_cast<std::size_t>(i)]);
     return usable;
 }
@@ -371,13 +387,16 @@ void RowParser::assemble(std::int64_t* x_starts, std::int32_t* x_columns, float*
         at.y += static_cast<std::int64_t>(piece->y_columns.size());
         at.bad += static_cast<std::int64_t>(piece->bad_rows.size());
     }
+    if (at.row != n_rows) throw std::logic_error("the rows were written before");
     x_starts[0] = y_starts[0] = 0;
     const auto copy = [](auto* to, const auto& from) {
         if (from.size() != 0) std::memcpy(to, from.data(), from.size() * sizeof(*to));
     };
-    parallel_for(static_cast<std::int64_t>(pieces_.size()), n_threads, 1, [&](std::int64_t i, int) {
+    std::vector<std::unique_ptr<Piece>> pieces = std::move(pieces_);  // gone, however this ends
+    pieces_.clear();
+    parallel_for(static_cast<std::int64_t>(pieces.size()), n_threads, 1, [&](std::int64_t i, int) {
         const Place& place = places[static_cast<std::size_t>(i)];
-        auto& piece = pieces_[static_cast<std::size_t>(i)];
+        auto& piece = pieces[static_cast<std::size_t>(i)];
         copy(x_columns + place.x, piece->x_columns);
         copy(x_values + place.x, piece->x_values);
         copy(y_columns + place.y, piece->y_columns);
@@ -391,7 +410,6 @@ void RowParser::assemble(std::int64_t* x_starts, std::int32_t* x_columns, float*
         }
         piece.reset();  // text may be large: give memory back as soon as it is copied
     });
-    pieces_.clear();
 }
 
 }  // namespace lw

@@ -18,7 +18,10 @@ template <class Body>
 void for_labels(std::int64_t n_labels, int n_threads, const Body& body) {
     parallel_for((n_labels + kLabelsPerTask - 1) / kLabelsPerTask, n_threads, 1, [&](std::int64_t task, int thread) {
         const std::int64_t end = std::min(n_labels, (task + 1) * kLabelsPerTask);
-        for (std::int64_t label = task * kLabelsPerTask; label < end; ++label) body(label, thread);
+        for (std::int64_t label = task * kLabelsPerTask; label < end; ++label) {
+            check_interrupt();
+            body(label, thread);
+        }
     });
 }
 
@@ -77,7 +80,9 @@ void pifa_counts(const SparseRows& x, const SparsePattern& rows_of_labels, std::
         if (last.empty()) last.assign(x.n_columns, -1);
         const auto own = static_cast<std::int32_t>(label);
         std::int64_t count = 0;
+        Pulse pulse;
         for (std::int64_t r = rows_of_labels.starts[label]; r < rows_of_labels.starts[label + 1]; ++r) {
+            pulse.beat();
             const std::int32_t row = rows_of_labels.columns[r];
             for (std::int64_t p = x.starts[row]; p < x.starts[row + 1]; ++p) {
                 std::int32_t& mark = last[x.columns[p]];
@@ -97,7 +102,9 @@ void pifa_fill(const SparseRows& x, const SparsePattern& rows_of_labels, const f
     for_labels(rows_of_labels.n_rows, n_threads, [&](std::int64_t label, int thread) {
         Sum& sum = sums[thread];
         sum.prepare(x.n_columns);
+        Pulse pulse;
         for (std::int64_t r = rows_of_labels.starts[label]; r < rows_of_labels.starts[label + 1]; ++r) {
+            pulse.beat();
             const std::int32_t row = rows_of_labels.columns[r];
             const double weight = row_weights ? row_weights[row] : 1.0;
             for (std::int64_t p = x.starts[row]; p < x.starts[row + 1]; ++p) sum.add(x.columns[p], weight * x.values[p]);

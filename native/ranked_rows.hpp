@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "parallel.hpp"
+
 namespace lw {
 
 // One row: writes the features that have a number (rank >= 0) and their scaled values, returns how many there are.
@@ -29,9 +31,12 @@ inline std::int64_t rank_row(std::int64_t n, const std::int32_t* columns, const 
 inline std::int64_t rank_rows(std::int64_t n_rows, const std::int64_t* indptr, const std::int32_t* columns, const float* values,
                               const std::int32_t* rank, bool normalize, std::int64_t* starts, std::int32_t* features, float* scaled) {
     starts[0] = 0;
-    for (std::int64_t r = 0; r < n_rows; ++r)
+    Pulse pulse;
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        pulse.beat();
         starts[r + 1] = starts[r] + rank_row(indptr[r + 1] - indptr[r], columns + indptr[r], values + indptr[r], rank, normalize,
                                              features + starts[r], scaled + starts[r]);
+    }
     return starts[n_rows];
 }
 

@@ -26,6 +26,7 @@ struct SolveTask {
     const std::uint16_t* positive;  // bit l of entry i: row i has label l
     int n_labels;                   // 1..16
     const std::uint8_t* positive_only = nullptr;  // rows that are no negatives of any label; null: none
+    const float* row_cost = nullptr;  // factors of a row's costs, above 0; null: 1
 };
 
 struct SolveOptions {

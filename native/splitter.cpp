@@ -1,11 +1,14 @@
 #include "splitter.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "unicode.hpp"
 
 namespace lw {
 namespace {
+
+constexpr std::ptrdiff_t kRun = 1 << 16;  // letters between two looks for an interrupt
 
 using unicode::classes;
 
@@ -79,17 +82,19 @@ void Splitter::find_words(std::string_view text) {
     const char* p = text.data();
     const char* const end = p + text.size();
     while (p < end) {
+        pulse_.beat();
         // Pointers of its own, so that the loop over plain letters keeps them in registers.
+        const char* const stop = p + std::min(end - p, kRun);
         char* write = out;
         const char* read = p;
         std::uint8_t byte = 0;
-        while (read < end && static_cast<std::uint8_t>((byte = word_byte[static_cast<unsigned char>(*read)]) - 1) < TokenRules::kWide - 1) {
+        while (read < stop && static_cast<std::uint8_t>((byte = word_byte[static_cast<unsigned char>(*read)]) - 1) < TokenRules::kWide - 1) {
             *write++ = static_cast<char>(byte);
             ++read;
         }
         out = write;
         p = read;
-        if (p == end) break;
+        if (p == stop) continue;
         if (byte == 0) {
             if (out != start) close();
             ++p;
@@ -116,6 +121,7 @@ void Splitter::find_chars(std::string_view text) {
     bool after_space = false;
     const char* const end = text.data() + text.size();
     for (const char* p = text.data(); p < end;) {
+        pulse_.beat();
         p = each_lowered(text, p, rules_.lowercase, [&](std::uint32_t code) {
             const bool space = classes()[code] & unicode::kIsSpace;
             if (space && after_space) {
@@ -146,6 +152,7 @@ void Splitter::find_padded_words(std::string_view text) {
     bool after_space = true;
     const char* const end = text.data() + text.size();
     for (const char* p = text.data(); p < end;) {
+        pulse_.beat();
         p = each_lowered(text, p, rules_.lowercase, [&](std::uint32_t code) {
             const bool space = classes()[code] & unicode::kIsSpace;
             if (space != after_space && (space || gaps_.empty())) gap();

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "parallel.hpp"
 #include "token_table.hpp"
 
 namespace lw {
@@ -46,7 +47,10 @@ public:
                 break;
             case Analyzer::chars_in_words:
                 find_padded_words(text);
-                for (std::size_t i = 0; i + 1 < gaps_.size(); ++i) emit_padded(emit, gaps_[i], gaps_[i + 1] + 1);
+                for (std::size_t i = 0; i + 1 < gaps_.size(); ++i) {
+                    pulse_.beat();
+                    emit_padded(emit, gaps_[i], gaps_[i + 1] + 1);
+                }
                 break;
         }
     }
@@ -64,6 +68,7 @@ private:
         const std::size_t longest = static_cast<std::size_t>(rules_.max_n);
         for (std::size_t n = static_cast<std::size_t>(rules_.min_n); n <= longest && n <= n_units; ++n) {
             for (std::size_t i = 0; i + n <= n_units; ++i) {
+                pulse_.beat();
                 emit(TokenKey::of({buffer_.get() + starts_[i], starts_[i + n] - starts_[i] - gap}));
             }
         }
@@ -88,6 +93,7 @@ private:
     std::size_t buffer_size_ = 0;
     std::vector<std::uint32_t> starts_;
     std::vector<std::size_t> gaps_;
+    Pulse pulse_;
 };
 
 }  // namespace lw

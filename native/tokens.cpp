@@ -91,11 +91,15 @@ struct Merged {
 class Union {
 public:
     Union(std::deque<Share>& shares, int n_threads) : places_(shares.size()) {
+        Pulse pulse;
         if (shares.size() == 1) {
             TokenTable& table = shares[0].table;
             places_[0].resize(table.size());
             std::iota(places_[0].begin(), places_[0].end(), 0u);
-            for (std::uint32_t id = 0; id < table.size(); ++id) add(tokens, table[id]);
+            for (std::uint32_t id = 0; id < table.size(); ++id) {
+                pulse.beat();
+                add(tokens, table[id]);
+            }
             return;
         }
         // Tokens with equal low tag bits meet in one bin, so the bins are merged independently.
@@ -104,15 +108,21 @@ public:
         std::vector<std::array<Ids, n_bins>> bins(shares.size());
         parallel_for(static_cast<std::int64_t>(shares.size()), n_threads, 1, [&](std::int64_t s, int) {
             const TokenTable& table = shares[static_cast<std::size_t>(s)].table;
-            for (std::uint32_t id = 0; id < table.size(); ++id) bins[static_cast<std::size_t>(s)][table[id].tag % n_bins].push_back(id);
+            Pulse pulse;
+            for (std::uint32_t id = 0; id < table.size(); ++id) {
+                pulse.beat();
+                bins[static_cast<std::size_t>(s)][table[id].tag % n_bins].push_back(id);
+            }
             places_[static_cast<std::size_t>(s)].resize(table.size());
         });
         std::array<std::vector<Merged>, n_bins> parts;
         parallel_for(static_cast<std::int64_t>(n_bins), n_threads, 1, [&](std::int64_t b, int) {
             const std::size_t bin = static_cast<std::size_t>(b);
             TokenTable seen;
+            Pulse pulse;
             for (std::size_t s = 0; s < shares.size(); ++s) {
                 for (const std::uint32_t id : bins[s][bin]) {
+                    pulse.beat();
                     const Token& token = shares[s].table[id];
                     const std::uint32_t place = seen.find_or_refer(token);
                     if (place == parts[bin].size()) {
@@ -128,7 +138,10 @@ public:
             const auto base = static_cast<std::uint32_t>(tokens.size());
             tokens.insert(tokens.end(), parts[bin].begin(), parts[bin].end());
             for (std::size_t s = 0; s < shares.size(); ++s) {
-                for (const std::uint32_t id : bins[s][bin]) places_[s][id] += base;
+                for (const std::uint32_t id : bins[s][bin]) {
+                    pulse.beat();
+                    places_[s][id] += base;
+                }
             }
         }
     }
@@ -158,10 +171,15 @@ std::vector<const Merged*> choose(std::vector<Merged>& tokens, const TokenLimits
         const auto n_rows = static_cast<double>(token.n_rows);
         if (n_rows >= limits.min_rows && n_rows <= limits.max_rows) chosen.push_back(&token);
     }
-    const auto before = [](const Merged* a, const Merged* b) { return *a < *b; };
+    Pulse pulse;  // sorting millions of tokens takes seconds
+    const auto before = [&](const Merged* a, const Merged* b) {
+        pulse.beat();
+        return *a < *b;
+    };
     if (limits.max_tokens > 0 && static_cast<std::int64_t>(chosen.size()) > limits.max_tokens) {
         const auto last = chosen.begin() + limits.max_tokens;
         std::nth_element(chosen.begin(), last, chosen.end(), [&](const Merged* a, const Merged* b) {
+            pulse.beat();
             return a->total != b->total ? a->total > b->total : before(a, b);
         });
         chosen.erase(last, chosen.end());
@@ -178,8 +196,10 @@ CountedTokens listed(const std::vector<const Merged*>& chosen) {
     out.bytes.reserve(n_bytes);
     out.offsets.push_back(0);
     std::array<char, 16> room;
+    Pulse pulse;
     for (const Merged* found : chosen) {
         const std::string_view text = found->token.text(room);
+        pulse.beat();
         out.bytes.insert(out.bytes.end(), text.begin(), text.end());
         out.offsets.push_back(static_cast<std::int64_t>(out.bytes.size()));
         out.n_rows.push_back(found->n_rows);
@@ -271,8 +291,12 @@ CountedTokens count_tokens(const Texts& texts, const TokenRules& rules, const To
 
     Union all(shares, n_threads);
     if (limits.want_totals || limits.max_tokens > 0) {
+        Pulse pulse;
         for (std::size_t s = 0; s < shares.size(); ++s) {
-            for (const Pair& pair : shares[s].pairs) all.of(s, pair.id).total += pair.count;
+            for (const Pair& pair : shares[s].pairs) {
+                pulse.beat();
+                all.of(s, pair.id).total += pair.count;
+            }
         }
     }
     CountedTokens out = listed(choose(all.tokens, limits));

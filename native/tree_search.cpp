@@ -97,6 +97,7 @@ void score_roots(const WeightBlocks& blocks, std::int64_t n_root_blocks, std::in
     root.order.clear();
     for (std::int64_t r = begin; r < end; ++r) {
         float* margins = root.margins.data() + (r - begin) * n_root;
+        check_interrupt();
         for (std::int64_t b = 0; b < n_root_blocks; ++b) {
             kernels().score_block(blocks, b, query_of(r), block_margins);
             std::copy(block_margins, block_margins + (blocks.child_start[b + 1] - blocks.child_start[b]), margins + blocks.child_start[b]);
@@ -183,6 +184,7 @@ void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const Sea
         ForestMemory& own = memory[static_cast<std::size_t>(thread)];
         score_roots(blocks, last_root_block, n_root, begin, end, query_of, root);
         for (const auto& [child, r] : root.order) {
+            check_interrupt();
             own.search.root_margins = root.margins.data() + (r - begin) * n_root;
             search_forest(trees, n_trees, options, query_of(r), k, k_each, own, labels + r * k, scores + r * k, n_blocks + r);
         }

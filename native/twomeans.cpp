@@ -168,8 +168,10 @@ private:
     template <class Factor>
     void add_rows(std::vector<double>& sum, const Factor& factor) {
         if (pieces_ == 1) {
+            Pulse pulse;
             for (std::int64_t i = 0; i < m_; ++i) {
                 const double f = factor(i);
+                pulse.beat();
                 if (f != 0) rows_.add(i, f, sum.data());
             }
             return;
@@ -180,8 +182,10 @@ private:
             double* own = pieces_of_sum_.data() + piece * n_local_;
             std::fill(own, own + n_local_, 0.0);
             const std::int64_t end = std::min(m_, (piece + 1) * per_piece);
+            Pulse pulse;
             for (std::int64_t i = piece * per_piece; i < end; ++i) {
                 const double f = factor(i);
+                pulse.beat();
                 if (f != 0) rows_.add(i, f, own);
             }
         });
@@ -269,7 +273,11 @@ private:
     void make_scores() {
         const auto score_row = [&](std::int64_t i) { score_[i] = rows_.dot(i, difference_.data()); };
         if (pieces_ == 1) {
-            for (std::int64_t i = 0; i < m_; ++i) score_row(i);
+            Pulse pulse;
+            for (std::int64_t i = 0; i < m_; ++i) {
+                pulse.beat();
+                score_row(i);
+            }
             return;
         }
         const std::int64_t n_tasks = (m_ + kRowsPerTask - 1) / kRowsPerTask;

@@ -38,7 +38,9 @@ void random_walks(const WeightedGraph& graph, std::int32_t n_walks, std::int32_t
         std::int32_t* row = walks + walk * length;
         std::int32_t node = static_cast<std::int32_t>(walk / n_walks);
         std::int32_t place = 0;
+        Pulse pulse;
         for (; place < length; ++place) {
+            pulse.beat();
             row[place] = node;
             const std::int64_t first = graph.starts[node], n = graph.starts[node + 1] - first;
             if (n == 0) {
@@ -67,6 +69,7 @@ void skip_gram(const std::int32_t* walks, std::int64_t n_walks, std::int32_t len
             const float rate = options.learning_rate * static_cast<float>(std::max(1.0 - done, 1e-4));
             for (std::int32_t centre = 0; centre < length && walk[centre] >= 0; ++centre) {
                 float* vector = vectors + static_cast<std::int64_t>(walk[centre]) * options.dim;
+                check_interrupt();
                 const std::int32_t from = std::max(0, centre - options.window);
                 const std::int32_t to = std::min(length - 1, centre + options.window);
                 for (std::int32_t other = from; other <= to && walk[other] >= 0; ++other) {

@@ -1,5 +1,6 @@
 // Stochastic gradient steps of the hierarchical softmax, one row after the other.
 #include "../hsoftmax.hpp"
+#include "../interrupt.hpp"
 #include "../logistic.hpp"
 #include "../rng.hpp"
 #include "../simd.hpp"
@@ -108,6 +109,7 @@ void hs_train(const HsTraining& t, const std::int32_t* order, std::int64_t begin
     constexpr std::int32_t kTileFloats = kTile * kLanes;
     for (std::int64_t at = begin; at < end; ++at) {
         const std::int64_t row = order[at];
+        if (at % 16 == 0) check_interrupt();
         const float rate = t.rate * (1.0f - static_cast<float>(done + at) / static_cast<float>(t.steps));
         std::int32_t i = 0;
         for (; i + kTileFloats <= t.stride; i += kTileFloats) mean_tile<kTile>(t, row, i, s.hidden);

@@ -1,11 +1,19 @@
 // Dual coordinate descent for 16 labels at once: one pass over the rows updates all of them.
 #include "../solver.hpp"
 
+#include "../interrupt.hpp"
 #include "../rng.hpp"
 #include "../simd.hpp"
 
 namespace lw::LW_LEVEL {
 namespace {
+
+// Rows between two looks for an interrupt: a few milliseconds.
+constexpr std::int64_t kRowsPerLook = 256;
+
+inline void look(std::int64_t row) {
+    if (row % kRowsPerLook == 0) check_interrupt();
+}
 
 // A row whose violations are all below this share of eps rests until the last check over all rows.
 constexpr float kQuiet = 0.5f;
@@ -91,23 +99,30 @@ inline F16 logistic_alpha(const F16& curvature, const F16& cost, const F16& rest
     return cost * s;
 }
 
-// Starts where a label without positives would end: every negative row gets the same small alpha, so the weights are
-// -alpha times the sum of the rows. Where all labels have one cost it saves a quarter of the time; at the default costs
+inline float cost_of(const SolveTask& task, std::int64_t row) { return task.row_cost ? task.row_cost[row] : 1.0f; }
+
+// Starts where a label without positives would end: every negative row gets the same small alpha (times its cost), so the
+// weights are -alpha times the sum of the rows. Where all labels have one cost it saves a quarter of the time; at the default costs
 // it neither saves nor costs any (docs/methods/one-vs-all.md).
 template <Loss kLoss>
 void start_from_all_negative(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
     float* weights = scratch.weights;
-    for (std::int64_t row = 0; row < task.n_rows; ++row)
+    double total = 0;  // of the rows' costs
+    for (std::int64_t row = 0; row < task.n_rows; ++row) {
+        look(row);
+        const float times = cost_of(task, row);
+        total += times;
         for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p)
-            weights[static_cast<std::int64_t>(task.indices[p]) * kLanes] += task.data[p];
+            weights[static_cast<std::int64_t>(task.indices[p]) * kLanes] += task.data[p] * times;
+    }
     const std::int64_t bias_row = static_cast<std::int64_t>(task.n_features) * kLanes;
-    weights[bias_row] = static_cast<float>(task.n_rows) * options.bias;
+    weights[bias_row] = static_cast<float>(total) * options.bias;
     double square = 0;
     for (std::int32_t f = 0; f <= task.n_features; ++f) {
         const double w = weights[static_cast<std::int64_t>(f) * kLanes];
         square += w * w;
     }
-    const float curvature = static_cast<float>(square / static_cast<double>(task.n_rows));
+    const float curvature = static_cast<float>(square / total);
     const F16 cost = F16::load(options.cost_negative);
     F16 alpha;
     if constexpr (kLoss == Loss::squared_hinge) {
@@ -120,9 +135,11 @@ void start_from_all_negative(const SolveTask& task, const SolveOptions& options,
         (F16::all(0.0f) - alpha * w[0]).store(w);
     }
     for (std::int64_t row = 0; row < task.n_rows; ++row) {
+        look(row);
         const std::uint32_t mask = task.positive_only && task.positive_only[row] ? 0xffffu : task.positive[row];
-        choose(mask, F16::all(0.0f), alpha).store(scratch.alpha + row * kLanes);
-        if (mask) add_row(task, row, choose(mask, alpha, F16::all(0.0f)), options.bias, weights);
+        const F16 of_row = alpha * cost_of(task, row);
+        choose(mask, F16::all(0.0f), of_row).store(scratch.alpha + row * kLanes);
+        if (mask) add_row(task, row, choose(mask, of_row, F16::all(0.0f)), options.bias, weights);
     }
 }
 
@@ -137,9 +154,10 @@ void start_from_weights(const SolveTask& task, const SolveOptions& options, cons
     const F16 cost_positive = F16::load(options.cost_positive), cost_negative = F16::load(options.cost_negative);
     for (std::int64_t row = 0; row < task.n_rows; ++row) {
         F16 alpha = zero;
+        look(row);
         if (row < options.first_new) {
             const std::uint32_t mask = task.positive[row];
-            const F16 cost = choose(mask, cost_positive, cost_negative);
+            const F16 cost = choose(mask, cost_positive, cost_negative) * cost_of(task, row);
             const F16 score = choose(mask, F16::all(1.0f), F16::all(-1.0f)) * row_scores(task, row, scratch.weights, options.bias);
             if constexpr (kLoss == Loss::squared_hinge) {
                 alpha = cost * max(F16::all(1.0f) - score, zero) * 2.0f;
@@ -160,6 +178,7 @@ bool new_rows_agree(const SolveTask& task, const SolveOptions& options, const So
     if ((options.known & all) != all) return false;
     const F16 zero = F16::all(0.0f);
     for (std::int64_t row = options.first_new; row < task.n_rows; ++row) {
+        look(row);
         const std::uint32_t mask = task.positive[row];
         const F16 sign = choose(mask, F16::all(1.0f), F16::all(-1.0f));
         F16 lack = F16::all(1.0f) - sign * row_scores(task, row, scratch.weights, options.bias);
@@ -188,7 +207,8 @@ inline void visit(const SolveTask& task, const SolveOptions& options, std::int64
     const F16 zero = F16::all(0.0f);
     const std::uint32_t mask = task.positive[row];
     const F16 sign = choose(mask, F16::all(1.0f), F16::all(-1.0f));
-    const F16 cost = choose(mask, lanes.cost_positive, lanes.cost_negative);
+    F16 cost = choose(mask, lanes.cost_positive, lanes.cost_negative);
+    if (task.row_cost) cost = cost * task.row_cost[row];
     const F16 score = sign * row_scores(task, row, weights, options.bias);
     const F16 old = F16::load(alpha);
     const float square = task.squares[row] + options.bias * options.bias;
@@ -257,6 +277,7 @@ int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveSc
         std::int32_t kept = 0;
         for (std::int32_t a = 0; a < n_active; ++a) {
             const std::int32_t row = scratch.active[a];
+            look(a);
             if (a + 1 < n_active) {  // the next row's list is at a random place: ask for it now
                 const std::int64_t next = task.indptr[scratch.active[a + 1]];
                 __builtin_prefetch(task.indices + next);
