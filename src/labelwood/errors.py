@@ -30,6 +30,10 @@ class BudgetError(LabelwoodError):
     """The work does not fit into the memory that was allowed."""
 
 
+class MissingExtraError(LabelwoodError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     """The message for an unknown name: the nearest known one, then all of them."""
     names = sorted(known)

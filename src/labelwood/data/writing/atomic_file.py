@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from labelwood.data.arrow import require_pyarrow
 from labelwood.errors import DataError
 
 
@@ -20,7 +21,7 @@ def atomic_output(path: str | Path) -> Iterator[IO[bytes]]:
     path = Path(path)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
-        with _opened(temporary, path.suffix.lower()) as stream:
+        with _opened(temporary, path) as stream:
             yield stream
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
@@ -34,8 +35,10 @@ def atomic_output(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _opened(temporary: Path, suffix: str) -> Iterator[IO[bytes]]:
+def _opened(temporary: Path, path: Path) -> Iterator[IO[bytes]]:
+    suffix = path.suffix.lower()
     if suffix == ".zst":
+        require_pyarrow(path, ".zst")
         import pyarrow
 
         with temporary.open("xb"):  # gives Python's own error when the place cannot be written

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from labelwood.data.arrow import require_pyarrow
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.fasttext_text import PREFIX
 from labelwood.data.reading.label_cells import SEPARATORS
@@ -41,6 +42,8 @@ def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]
         notes.append("line breaks and tabs in texts were written as spaces")
     if format in ("fasttext", "annif") and data.row_ids is not None:
         notes.append(f"row ids were left out ({format} has no place for them)")
+    if format == "parquet":
+        require_pyarrow(path, "Parquet")
     with atomic_output(path) as stream:
         rows = _rows(data, names)
         if format == "parquet":
