@@ -68,7 +68,7 @@ def test_the_source_archive_holds_all_that_is_compiled(source_archive):
 
 
 def test_the_tag_and_the_library_in_it_fit(wheel):
-    """The stable ABI from 3.12 on: one wheel for all that come; nanobind needs what 3.10 and 3.11 keep to themselves."""
+    """The stable ABI from 3.12 on, which nanobind needs; 3.10 and 3.11 have wheels of their own."""
     stable = sys.version_info >= (3, 12)
     this = f"cp3{sys.version_info.minor}"
     _, _, python, abi, _ = wheel.stem.split("-")
