@@ -18,7 +18,7 @@ def load(folder: str | Path, *, verify: bool = False) -> Model | Tagger:
     """The model or tagger that was saved in a folder, ready to predict; arrays are mapped and read-only.
 
     ModelFileError if the folder is missing, damaged, from another version, or does not fit together.
-    `verify` also reads everything once and compares all hashes.
+    Quick checksums find damage; `verify` compares the SHA-256 of everything instead.
     """
     manifest, arrays = load_folder(folder, verify=verify)
     kind = manifest["kind"]

@@ -188,7 +188,7 @@ class Tagger:
 
     # saving
 
-    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
+    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None, overwrite: bool = True) -> None:
         """Write features, model and names to one folder, atomically; `extra` is kept in its manifest."""
         self._check_fitted()
         fields, arrays = model_state(self.model_)
@@ -197,7 +197,7 @@ class Tagger:
         fields["extra"] = dict(extra or {})
         arrays = {f"{MODEL}{name}": array for name, array in arrays.items()}
         arrays.update({f"{FEATURES}{name}": array for name, array in self.vectorizer_._arrays().items()})
-        save_folder(folder, fields, arrays)
+        save_folder(folder, fields, arrays, overwrite=overwrite)
 
     @classmethod
     def _load(cls, manifest: Mapping[str, Any], arrays: Arrays) -> Tagger:

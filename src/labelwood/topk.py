@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.errors import DataError
+from labelwood.errors import DataError, ParamError
 
 PAD = -1
+# More answers than labels are padding, 8 bytes for each place of each row: a convenience up to here, a slip beyond.
+MOST_PADDED = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,16 @@ class TopK:
                 top.labels[i, j] = label
                 top.scores[i, j] = score
         return top
+
+
+def checked_k(k: Any, n_labels: int) -> int:
+    """The k as an int; ParamError unless it is a whole number from 1 to n_labels, or to MOST_PADDED if that is more."""
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise ParamError(f"k must be a whole number from 1 up, but is {k!r}")
+    most = max(n_labels, MOST_PADDED)
+    if k > most:
+        raise ParamError(f"k must be at most {most} where there are {n_labels} labels, but is {k}")
+    return int(k)
 
 
 def empty(n_rows: int, k: int) -> TopK:

@@ -191,6 +191,32 @@ def test_parquet_rows_with_nulls(tmp_path):
     assert read_table(path, format="parquet", on_bad_row="skip").texts == ("a",)
 
 
+@pytest.mark.parametrize("column", ["id", "text", "labels"])
+def test_parquet_with_bad_utf8(tmp_path, column):
+    """Parquet files do not check their strings: writers in other languages leave what they were given."""
+    import pyarrow
+    import pyarrow.parquet
+
+    cells = {"id": [b"1", b"2", b"3"], "text": [b"a", b"b", b"c"], "labels": [[b"x"], [b"y"], [b"x", b"z"]]}
+    bad = b"caf\xe9"
+    cells[column][1] = [bad] if column == "labels" else bad
+    columns = {
+        name: pyarrow.array(values, pyarrow.list_(pyarrow.binary()) if name == "labels" else pyarrow.binary())
+        for name, values in cells.items()
+    }
+    text = {
+        name: array.view(pyarrow.list_(pyarrow.string()) if name == "labels" else pyarrow.string())
+        for name, array in columns.items()
+    }
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(text), path)
+    with pytest.raises(DataError, match=r"a\.parquet, line 2: holds text that is not valid UTF-8"):
+        read_table(path, format="parquet")
+    kept = read_table(path, format="parquet", on_bad_row="skip")
+    assert kept.texts == ("a", "c")
+    assert kept.row_ids == ("1", "3")
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.one_of(

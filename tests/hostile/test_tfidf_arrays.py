@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from labelwood.errors import ModelFileError
+from labelwood.features.bag import BagVectorizer
 from labelwood.features.tfidf import TfidfVectorizer
 
 
@@ -91,3 +92,26 @@ def test_read_only_and_strided_arrays_are_fine():
     made = TfidfVectorizer.from_arrays(strided, facts)
     assert made.feature_names == ["aa", "bb", "cc", "état"]
     assert made.partial_fit(["aa"]).document_frequencies_[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("words_offsets", np.array([0, 2, 1, 6, 11]), "damaged vocabulary"),
+        ("words_offsets", np.array([0, 2**62, 4, 6, 11]), "damaged vocabulary"),
+        ("words_offsets", np.array([], np.int64), "damaged vocabulary"),
+        ("words_offsets", np.array([0, 2, 4, 7, 11]), "token 3 starts inside a character"),
+        ("words_offsets", np.zeros((2, 2), np.int64), "int64 in 2 came"),
+        ("words_offsets", np.zeros(5), "float64 in 1 came"),
+        ("words_bytes", np.frombuffer(b"aaaaccetatx", np.uint8), "token 1 comes twice"),
+        ("words_bytes", np.frombuffer(b"aabbcc\xc3\xc3tat", np.uint8), "not UTF-8 at byte 6"),
+        ("words_bytes", np.zeros((11, 1), np.uint8), "uint8 in 2 came"),
+    ],
+)
+def test_damaged_words_of_a_bag_are_refused(name, value, message):
+    made = BagVectorizer().fit(["aa bb état", "bb cc"])
+    arrays, facts = made._arrays(), made._facts()
+    assert len(arrays["words_bytes"]) == 11
+    assert BagVectorizer.from_arrays(arrays, facts).transform(["aa cc"]).nnz == 3
+    with pytest.raises(ModelFileError, match=message):
+        BagVectorizer.from_arrays({**arrays, name: value}, facts)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -188,3 +189,16 @@ def test_fingerprints():
         assert data_fingerprint(other, y) != name
     assert label_names_sha256(["ab", "c"]) != label_names_sha256(["a", "bc"])
     assert len(label_names_sha256([])) == 64
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_folders_of_format_1_still_load(tmp_path, verify):
+    """The folder was written by the last version with that format."""
+    old = Path(__file__).parent / "format1" / "tagger"
+    tagger = lw.load(old, verify=verify)
+    answers = tagger.predict(["apple cake"], 3)[0]
+    assert [name for name, _ in answers] == ["dessert", "apple", "drink"]
+    assert [score for _, score in answers] == pytest.approx([0.6314926, 0.5115638, 0.3606891], abs=1e-6)
+    tagger.save(tmp_path / "new")
+    assert load_folder(tmp_path / "new")[0]["format_version"] == 2
+    assert lw.load(tmp_path / "new").predict(["apple cake"], 3)[0] == answers

@@ -22,6 +22,7 @@ def command(
     data: Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Take the row from this file.")] = None,
     row: Annotated[int, typer.Option("--row", metavar="N", min=0, help="The row of --data, counted from 0.")] = 0,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Show the N strongest.")] = 10,
+    verify: options.Verify = False,
     json: options.Json = False,
 ) -> None:
     """Show the words that push towards a label."""
@@ -31,7 +32,7 @@ def command(
 
     if (text is None) == (data is None):
         raise ParamError("explain needs either a TEXT or --data FILE with --row N")
-    loaded = Loaded(model)
+    loaded = Loaded(model, verify=verify)
     name, score, pushes, rest = _reason(loaded, text, data, row, label)
     strongest = pushes[:n]
     if json:

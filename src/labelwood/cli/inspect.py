@@ -12,7 +12,7 @@ from labelwood.cli import options
 
 def command(
     model: options.ModelFolder,
-    verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare all checksums.")] = False,
+    verify: options.Verify = False,
     figures: Annotated[
         Path | None, typer.Option("--figures", help="Write figures of a learned index (elias) into this folder.")
     ] = None,

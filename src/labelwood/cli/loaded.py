@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 class Loaded:
     """What a saved folder holds, and how to ask it."""
 
-    def __init__(self, folder: Path, threads: int | None = None) -> None:
+    def __init__(self, folder: Path, threads: int | None = None, *, verify: bool = False) -> None:
         from labelwood.loading import load
         from labelwood.storage.load import read_manifest
         from labelwood.tagger import Tagger
 
-        found = load(folder)
+        found = load(folder, verify=verify)
         self.extra = read_manifest(folder)["extra"]
         self.folder = folder
         self.tagger = found if isinstance(found, Tagger) else None

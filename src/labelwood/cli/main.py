@@ -89,7 +89,9 @@ def run(arguments: Sequence[str]) -> int:
         return _fail("interrupted", 130)
     except BrokenPipeError:
         # Who read our output has gone (`| head`): nothing is wrong, and nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from labelwood.cli.console import close_stdout
+
+        close_stdout()
         return BROKEN
     except Exception as error:
         usage = _usage_message(error)

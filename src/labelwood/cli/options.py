@@ -19,6 +19,9 @@ DataFile = Annotated[
     Path, typer.Argument(metavar="DATA", help="A data file; the format is found from name and content.")
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a saved model.")]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Compare the SHA-256 of everything in DIR, not only the quick checksums.")
+]
 
 Format = Annotated[
     str | None,

@@ -98,7 +98,9 @@ def command(
         trained = train(found, settings, progress, budget)
         seconds = time.perf_counter() - start
         base = index_base if index_base is not None else found_base(found)
-        trained.save(out, extra={"data": str(data)} | ({} if base is None else {"index_base": base}))
+        extra = {"data": str(data)} | ({} if base is None else {"index_base": base})
+        check_folder(out, force=force)  # another program may have saved there meanwhile
+        trained.save(out, extra=extra, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     facts = {

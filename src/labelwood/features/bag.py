@@ -18,6 +18,7 @@ from labelwood.features.tokens import (
     Texts,
     TokenList,
     as_texts,
+    checked_tokens,
     count_tokens,
     hash_tokens,
     look_up_tokens,
@@ -84,7 +85,8 @@ class BagVectorizer:
                 f"{parameters.min_count} and {parameters.min_token_length} or more characters"
             )
         words = _counts(counted.rows, len(counted.tokens))
-        self._take(parameters, counted.tokens.take(kept))
+        tokens = counted.tokens.take(kept)
+        self._take(parameters, tokens, _native.Vocabulary(tokens.bytes, tokens.offsets))
         return self._with_runs(words if len(kept) == words.shape[1] else words[:, kept], rows)
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
@@ -126,21 +128,16 @@ class BagVectorizer:
             raise ModelFileError(
                 f"{cls.__name__}: its tokens are of format {facts['token_format']!r:.40}, but this is {TOKEN_FORMAT}"
             )
-        data, offsets = arrays["words_bytes"], arrays["words_offsets"]
-        if data.dtype != np.uint8 or offsets.dtype != np.int64:
-            raise ModelFileError(f"{cls.__name__}: words are {data.dtype} and {offsets.dtype}, not uint8 and int64")
+        words, lookup = checked_tokens(arrays["words_bytes"], arrays["words_offsets"], cls.__name__)
         parameters = cls.Parameters.checked(facts["parameters"], cls.__name__)
         made = cls(**parameters.as_dict())
-        try:
-            made._take(parameters, TokenList(data, offsets))
-        except ValueError as error:
-            raise ModelFileError(f"{cls.__name__}: {error}") from error
+        made._take(parameters, words, lookup)
         return made
 
     # inside
 
-    def _take(self, parameters: BagParams, words: TokenList) -> None:
-        self._lookup = _native.Vocabulary(words.bytes, words.offsets)
+    def _take(self, parameters: BagParams, words: TokenList, lookup: _native.Vocabulary) -> None:
+        self._lookup = lookup
         self.parameters_ = parameters
         self.words_ = words
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from labelwood import _native
 from labelwood.errors import ModelFileError, ParamError
 from labelwood.features.tfidf_params import TfidfParams
-from labelwood.features.tokens import TOKEN_FORMAT, TokenList
+from labelwood.features.tokens import TOKEN_FORMAT, TokenList, checked_tokens
 
 VOCABULARY = {"vocabulary_bytes": np.uint8, "vocabulary_offsets": np.int64}
 FREQUENCIES = {"document_frequencies": np.int64}
@@ -98,10 +98,7 @@ def state_from(arrays: Mapping[str, Any], facts: Mapping[str, Any], owner: str) 
         if len(frequencies) != parameters.hashing:
             raise ModelFileError(f"{owner}: {len(frequencies)} document frequencies for {parameters.hashing} buckets")
         return FittedTfidf(parameters, n_rows, frequencies, None)
-    tokens = TokenList(
-        np.ascontiguousarray(arrays["vocabulary_bytes"]), np.ascontiguousarray(arrays["vocabulary_offsets"])
-    )
-    lookup = _checked_lookup(tokens, owner)
+    tokens, lookup = checked_tokens(arrays["vocabulary_bytes"], arrays["vocabulary_offsets"], owner)
     if len(tokens) != len(frequencies):
         raise ModelFileError(f"{owner}: {len(tokens)} tokens but {len(frequencies)} document frequencies")
     return FittedTfidf(parameters, n_rows, frequencies, tokens, lookup)
@@ -131,19 +128,3 @@ def _check_kinds(arrays: Mapping[str, Any], expected: Mapping[str, Any], owner: 
                 f"{owner}: array {name} must be one-dimensional {np.dtype(dtype)}, "
                 f"but is {array.ndim}-dimensional {array.dtype}"
             )
-
-
-def _checked_lookup(tokens: TokenList, owner: str) -> _native.Vocabulary:
-    """The look-up table of tokens that are valid, distinct UTF-8."""
-    try:
-        lookup = _native.Vocabulary(tokens.bytes, tokens.offsets)
-        tokens.bytes.tobytes().decode()
-    except UnicodeDecodeError as error:
-        raise ModelFileError(f"{owner}: the vocabulary is not UTF-8 at byte {error.start}") from None
-    except ValueError as error:
-        raise ModelFileError(f"{owner}: damaged vocabulary ({error})") from None
-    starts = tokens.offsets[:-1]
-    inside = tokens.bytes[starts[starts < len(tokens.bytes)]] & 0xC0 == 0x80
-    if inside.any():
-        raise ModelFileError(f"{owner}: token {int(np.flatnonzero(inside)[0])} starts inside a character")
-    return lookup

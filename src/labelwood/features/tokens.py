@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import _native
-from labelwood.errors import DataError
+from labelwood.errors import DataError, ModelFileError
 
 # The meaning of saved tokens: the Unicode tables, the cutting rules and the hash. A change of any needs a new number.
 TOKEN_FORMAT = 1
@@ -62,6 +62,30 @@ class Counted:
     totals: npt.NDArray[np.int64]
     n_seen: int
     rows: Rows
+
+
+def checked_tokens(
+    data: npt.NDArray[Any], offsets: npt.NDArray[Any], owner: str
+) -> tuple[TokenList, _native.Vocabulary]:
+    """Saved tokens and their look-up table; ModelFileError unless they are distinct, whole UTF-8 in flat arrays."""
+    for array, dtype in ((data, np.uint8), (offsets, np.int64)):
+        if array.dtype != dtype or array.ndim != 1:
+            raise ModelFileError(
+                f"{owner}: a vocabulary is uint8 and int64 in one dimension, but {array.dtype} in {array.ndim} came"
+            )
+    tokens = TokenList(np.ascontiguousarray(data), np.ascontiguousarray(offsets))
+    try:
+        lookup = _native.Vocabulary(tokens.bytes, tokens.offsets)
+        tokens.bytes.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"{owner}: the vocabulary is not UTF-8 at byte {error.start}") from None
+    except ValueError as error:
+        raise ModelFileError(f"{owner}: damaged vocabulary ({error})") from None
+    starts = tokens.offsets[:-1]
+    inside = tokens.bytes[starts[starts < len(tokens.bytes)]] & 0xC0 == 0x80
+    if inside.any():
+        raise ModelFileError(f"{owner}: token {int(np.flatnonzero(inside)[0])} starts inside a character")
+    return tokens, lookup
 
 
 def as_texts(texts: Iterable[str]) -> Texts:

@@ -155,12 +155,12 @@ class Model(ABC):
             raise DataError(f"label {label!r} is outside 0..{self.n_labels_ - 1}")
         return self._explain(row, int(label))
 
-    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
+    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None, overwrite: bool = True) -> None:
         """Write the model to a folder (manifest.json and arrays), atomically; `extra` is kept in the manifest."""
         from labelwood.models.persistence import save_model
 
         self._check_fitted()
-        save_model(self, folder, extra or {})
+        save_model(self, folder, extra or {}, overwrite=overwrite)
 
     def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
         """What finding k labels costs on average over the rows of x, by name; empty if the method does not search."""

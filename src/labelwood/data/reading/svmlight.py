@@ -8,8 +8,9 @@ from pathlib import Path
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.companions import feature_names_beside, label_names_beside
-from labelwood.data.reading.sparse_rows import MOST_COLUMNS, RowFormat, SparseRows, canonical_csr, dropped, read_rows
+from labelwood.data.reading.sparse_rows import RowFormat, SparseRows, canonical_csr, dropped, read_rows
 from labelwood.errors import DataError, ParamError
+from labelwood.matrices import MOST_COLUMNS
 from labelwood.progress import SILENT, Progress
 
 
