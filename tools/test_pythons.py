@@ -77,10 +77,9 @@ def check(version: str, python: Path, wheel: Path | None) -> Path:
     print(f"\n== Python {version}: {python}", flush=True)
     run(python, "-m", "venv", environment)
     pip = (executable, "-m", "pip", "--disable-pip-version-check", "-qq")
+    run(*pip, "install", "-c", "constraints.txt", *BUILD_TOOLS)
     if wheel is None:
-        run(*pip, "install", "-c", "constraints.txt", *BUILD_TOOLS)
         wheel = built_wheel(version, pip, executable.parent)
-    run(*pip, "install", "-c", "constraints.txt", "pip")
     run(*pip, "install", "--force-reinstall", "--no-deps", wheel)
     run(*pip, "install", "-c", "constraints.txt", f"labelwood[dev] @ {wheel.as_uri()}")
     with tempfile.TemporaryDirectory() as folder:
