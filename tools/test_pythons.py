@@ -81,7 +81,7 @@ def check(version: str, python: Path, wheel: Path | None) -> Path:
     if wheel is None:
         wheel = built_wheel(version, pip, executable.parent)
     run(*pip, "install", "--force-reinstall", "--no-deps", wheel)
-    run(*pip, "install", "-c", "constraints.txt", f"labelwood[dev] @ {wheel.as_uri()}")
+    run(*pip, "install", "-c", "constraints.txt", f"labelwood[dev] @ {wheel.as_uri()}", "faiss-cpu")
     with tempfile.TemporaryDirectory() as folder:
         run(executable, "-m", "labelwood", "demo", "--quiet", "--out", Path(folder) / "demo")
     environ = {"LABELWOOD_WHEEL": str(wheel)}
