@@ -19,8 +19,8 @@ from labelwood.models.linear.cost_choice import (
     chosen_cost,
     is_worth_choosing,
 )
-from labelwood.storage.format import manifest_sha256
 from labelwood.progress import SILENT
+from labelwood.storage.format import manifest_sha256
 from labelwood.topk import TopK
 
 
