@@ -134,8 +134,8 @@ def _binary(tree: LabelTree, weights: npt.NDArray[np.float64]) -> LabelTree:
                 parents.append(node)
         heapq.heapify(parts)
         while len(parts) > 2:
-            (a, one), (b, other) = heapq.heappop(parts), heapq.heappop(parts)
-            parents[one] = parents[other] = len(parents)
+            (a, first), (b, second) = heapq.heappop(parts), heapq.heappop(parts)
+            parents[first] = parents[second] = len(parents)
             heapq.heappush(parts, (a + b, len(parents)))
             parents.append(node)
     above = np.array(parents, np.int64)
