@@ -32,7 +32,7 @@ def command(
     from labelwood.data.download import cached
 
     if name is None:
-        entries = [find(name) for name in names()]
+        entries = [find(known) for known in names()]
         if json:
             show_json({entry.name: asdict(entry) for entry in entries})
             return
