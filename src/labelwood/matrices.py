@@ -195,16 +195,19 @@ def _check_places(matrix: Any, what: str) -> None:
             outside = _first_outside(places, size)
             if outside is not None:
                 raise DataError(f"{what}: {axis} {places[outside]} is outside 0..{size - 1}")
-    if matrix.format not in ("csr", "csc"):
+    if matrix.format == "csr":
+        lines, across, (n_lines, size) = "row", "column", matrix.shape
+    elif matrix.format == "csc":
+        lines, across, (size, n_lines) = "column", "row", matrix.shape
+    elif matrix.format == "bsr":
+        lines, across = "block row", "block column"
+        n_lines, size = (whole // part for whole, part in zip(matrix.shape, matrix.blocksize, strict=True))
+    else:
         return
-    lines, across = ("row", "column") if matrix.format == "csr" else ("column", "row")
-    n_lines, size = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
     starts, places = matrix.indptr, matrix.indices
     n_entries = min(len(places), len(matrix.data))
     if len(starts) != n_lines + 1 or starts[0] != 0 or starts[-1] > n_entries or (starts[1:] < starts[:-1]).any():
-        raise DataError(
-            f"{what}: its {lines} pointers do not rise from 0 to at most {n_entries}, the entries there are"
-        )
+        raise DataError(f"{what}: its {lines} pointers do not rise from 0 to at most {n_entries} (the entries)")
     outside = _first_outside(places[: starts[-1]], size)
     if outside is not None:
         line = int(np.searchsorted(starts, outside, side="right")) - 1

@@ -16,7 +16,9 @@ def command(
         Path,
         typer.Argument(metavar="DATA", help="A data file; - reads lines of text from stdin (for a tagger)."),
     ],
-    k: Annotated[int, typer.Option("-k", metavar="K", min=1, help="Labels for each row.")] = 5,
+    k: Annotated[
+        int, typer.Option("-k", metavar="K", min=1, help="Labels for each row, at most 10,000 or as many as there are.")
+    ] = 5,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -176,9 +176,9 @@ def _tree_key(curve: str, ratio: float) -> tuple[Any, ...]:
 
 
 def _measured(model: LinearTree, curve: str, ratio: float, x: Any, y: Any, train_seconds: float) -> SweepPoint:
-    first, five = model.search(x, 1), model.search(x, 5)
+    best, five = model.search(x, 1), model.search(x, 5)
     metrics = evaluate(five.top, y, ks=(1, 3, 5))
-    tree = model.trees_[0]
+    tree = model.fitted_.trees[0]
     return SweepPoint(
         curve=curve,
         ratio=ratio,
@@ -186,9 +186,9 @@ def _measured(model: LinearTree, curve: str, ratio: float, x: Any, y: Any, train
         p1=metrics["P@1"],
         p3=metrics["P@3"],
         p5=metrics["P@5"],
-        depth1=float(first.depth.mean()),
+        depth1=float(best.depth.mean()),
         depth5=float(five.depth.mean()),
-        blocks1=float(first.n_blocks.mean()),
+        blocks1=float(best.n_blocks.mean()),
         blocks5=float(five.n_blocks.mean()),
         **dict.fromkeys(TIMES, 0.0),  # measured later, all trees in turns
         n_nodes=tree.n_nodes,
