@@ -96,9 +96,9 @@ class Loaded:
 
     def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
         """What the model's search costs at each k, mean per row; empty for models that do not search."""
-        from labelwood.models.base import Model
+        from labelwood.models.fitted import Fitted
 
-        if type(self.model).search_figures is Model.search_figures:
+        if type(self.model.fitted_).search_figures is Fitted.search_figures:
             return {}  # nothing to ask for, so texts need not be turned into features once more
         rows = data.features() if self.tagger is None else self.tagger.vectorizer_.transform(data.texts or ())
         figures: dict[str, float] = {}
