@@ -79,9 +79,8 @@ class Candidates:
         elif self.kind == "hnsw":
             parameters = faiss.SearchParametersHNSW(efSearch=max(effort, n_candidates))
         with _threads(faiss, n_threads):
-            _, places = index.search(_even(queries), n_candidates, params=parameters)
-        found: Int64 = places
-        return found
+            places: Int64 = index.search(_even(queries), n_candidates, params=parameters)[1]
+        return places
 
     def _loaded(self, faiss: Any) -> Any:
         if self._index is None:

@@ -74,8 +74,8 @@ class NeighborIndex:
             raise ParamError(f"kind {kind!r} needs at least {FEWEST} vectors, but there are {len(store)}; use 'exact'")
         candidates = Candidates.build(kind, store.floats(), metric == "l2", seed)
         index = cls(store, candidates, {})
-        sample, own = index._sample(queries, recall_k, seed)
-        index._tune(sample, own, recall, recall_k, n_threads)
+        sample, from_index = index._sample(queries, recall_k, seed)
+        index._tune(sample, from_index, recall, recall_k, n_threads)
         return index
 
     @property
@@ -108,10 +108,10 @@ class NeighborIndex:
 
     def arrays(self) -> dict[str, Array]:
         """The index as named arrays, ready to be saved beside `facts()`."""
-        found = self.store.arrays()
+        arrays = self.store.arrays()
         if self._candidates is not None:
-            found["faiss"] = self._candidates.raw
-        return found
+            arrays["faiss"] = self._candidates.raw
+        return arrays
 
     def facts(self) -> dict[str, Any]:
         """What the index is and how well it does, as JSON values: kind, metric, dim, measured recall."""
@@ -152,40 +152,41 @@ class NeighborIndex:
             return source[keyed_order(len(source), seed)[:_SAMPLE]], False
         return self.store.queries(self.store.floats(np.sort(keyed_order(len(self), seed)[:_SAMPLE]))), True
 
-    def _tune(self, sample: Float32, own: bool, recall: float, recall_k: int, n_threads: int | None) -> None:
+    def _tune(self, sample: Float32, from_index: bool, recall: float, recall_k: int, n_threads: int | None) -> None:
         """Find the least effort with the wanted recall, and remember the recall that was measured."""
         self.recall_k = min(recall_k, len(self) - 1)
-        k = self.recall_k + own
+        k = self.recall_k + from_index
         _, scores = self.store.nearest(sample, k, n_threads=n_threads)
         least = scores[:, -1:]  # whatever scores as much as the k-th nearest is a right answer: equal vectors are equal
         self._n_candidates = 8 * self.recall_k
         self._effort = 8 if self.kind == "ivf" else 0
         while True:
-            self.recall = self._measured(sample, k, least, own, n_threads)
+            self.recall = self._measured(sample, k, least, from_index, n_threads)
             if self.recall >= recall or self._n_candidates >= _MOST_CANDIDATES:
                 return
-            self._raise_effort(sample, k, least, own, n_threads)
+            self._raise_effort(sample, k, least, from_index, n_threads)
 
-    def _raise_effort(self, sample: Float32, k: int, least: Float32, own: bool, n_threads: int | None) -> None:
+    def _raise_effort(self, sample: Float32, k: int, least: Float32, from_index: bool, n_threads: int | None) -> None:
         """Double the candidates or the lists, whichever brings more."""
         if self.kind != "ivf":
             self._n_candidates *= 2
             return
         self._effort *= 2
-        with_lists = self._measured(sample, k, least, own, n_threads)
+        with_lists = self._measured(sample, k, least, from_index, n_threads)
         self._effort //= 2
         self._n_candidates *= 2
-        with_candidates = self._measured(sample, k, least, own, n_threads)
+        with_candidates = self._measured(sample, k, least, from_index, n_threads)
         if with_lists >= with_candidates:
             self._n_candidates //= 2
             self._effort *= 2
         if self._effort >= len(self):
             self._n_candidates = _MOST_CANDIDATES
 
-    def _measured(self, sample: Float32, k: int, least: Float32, own: bool, n_threads: int | None) -> float:
+    def _measured(self, sample: Float32, k: int, least: Float32, from_index: bool, n_threads: int | None) -> float:
         _, scores = self._search(sample, k, self._n_candidates, self._effort, n_threads)
-        hits = int((scores >= least).sum()) - own * len(sample)  # a vector's own place is always found and says nothing
-        return hits / (len(sample) * (k - own))
+        # The place of a vector of the index is always among its answers and says nothing.
+        hits = int((scores >= least).sum()) - from_index * len(sample)
+        return hits / (len(sample) * (k - from_index))
 
 
 def _kind_by_size(n: int, dim: int) -> str:

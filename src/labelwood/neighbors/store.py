@@ -136,30 +136,30 @@ class VectorStore:
         Range r holds the vectors starts[r] .. starts[r + 1] - 1; probes (n, p) name the ranges of each query, -1 for
         none; ids gives the vectors other numbers. Equal scores go to the smaller id; padded with -1 and -inf.
         """
-        found, scores = _room(queries, k)
+        places, scores = _room(queries, k)
         if starts is None:
             starts = np.array([0, len(self)], np.int64)
         where = (self.data, self.scale, self.bias, starts, probes, ids)
-        _native.search_ranges(*where, queries, n_threads or 0, found, scores)
-        return found, self._final(queries, scores)
+        _native.search_ranges(*where, queries, n_threads or 0, places, scores)
+        return places, self._final(queries, scores)
 
     def best_of(
         self, queries: Float32, candidates: Int64, k: int, n_threads: int | None = None
     ) -> tuple[Int32, Float32]:
         """(ids, scores), both (n, k), best first: the nearest among candidates (n, c), where -1 is none."""
-        found, scores = _room(queries, k)
+        places, scores = _room(queries, k)
         parts = (self.data, self.scale, self.bias, np.ascontiguousarray(candidates, np.int64))
-        _native.search_candidates(*parts, queries, n_threads or 0, found, scores)
-        return found, self._final(queries, scores)
+        _native.search_candidates(*parts, queries, n_threads or 0, places, scores)
+        return places, self._final(queries, scores)
 
     def arrays(self) -> dict[str, Array]:
         """The store as named arrays, ready to be saved; `restore` takes them back, also memory-mapped."""
-        found: dict[str, Array] = {"vectors": self.data}
+        arrays: dict[str, Array] = {"vectors": self.data}
         if self.scale is not None:
-            found["scale"] = self.scale
+            arrays["scale"] = self.scale
         if self.bias is not None:
-            found["bias"] = self.bias
-        return found
+            arrays["bias"] = self.bias
+        return arrays
 
     @classmethod
     def restore(cls, arrays: Mapping[str, Array], dim: int, metric: str) -> VectorStore:

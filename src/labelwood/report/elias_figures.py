@@ -33,7 +33,7 @@ def write_figures(model: ELIAS, folder: str | Path) -> list[Path]:
     deciles = label_deciles(model.label_counts_)
     tenths = np.arange(1, 11)
     per_decile = [homes[deciles == d].mean() if np.any(deciles == d) else 0.0 for d in range(10)]
-    own = kept_partition_edges(index.edges, index.edge_scores, model.partition_, THRESHOLDS)
+    kept = kept_partition_edges(index.edges, index.edge_scores, model.partition_, THRESHOLDS)
     written = []
 
     def figure(name: str, title: str, across: str, up: str, draw: Any) -> None:
@@ -51,7 +51,7 @@ def write_figures(model: ELIAS, folder: str | Path) -> list[Path]:
         "Edges that were in the first partition",
         "edges with a score from",
         "share",
-        lambda axes: axes.plot(THRESHOLDS, own),
+        lambda axes: axes.plot(THRESHOLDS, kept),
     )
     figure(
         "clusters",
