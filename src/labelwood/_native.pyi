@@ -180,7 +180,7 @@ def search_candidates(vectors: Annotated[NDArray, dict(shape=(None, None), order
     """
 
 class RowParser:
-    """Parses sparse text rows, block by block; see native/parse.hpp."""
+    """Parses sparse text rows, block by block; see native/data/parse.hpp."""
 
     def __init__(self, labels: bool, svmlight: bool = False, n_features: int = -1, n_labels: int = -1, index_base: int = 0, keep_going: bool = False, item: str = 'feature') -> None: ...
 
@@ -303,11 +303,11 @@ def unicode_class(code: int) -> int:
 
 def train_nodes(*, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, label_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], row_cost: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, child_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], child_bound: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], extra_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], extra_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], all_rows: bool = False, extra_alone: bool = False, child_cost: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, loss: int, eps: float, max_passes: int, bias: float, prune: float, untrained: float, cost_positive: float, cost_negative: float, rare_power: float, cluster_cost: float, seed: int, n_threads: int, start_blocks: WeightBlocks | None = None, start_first_block: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, start_children: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, first_new_row: int = 0, progress: object) -> tuple:
     """
-    (weight block arrays, groups solved, passes made) of the child classifiers of tree nodes. Rows: indptr, indices, data, row_cost (factors of the cost of each row's errors; 0 leaves a row out); labels: label_start, label_rows; nodes: child_* and extra_*; where to begin: start_*; see native/node_training.hpp.
+    (weight block arrays, groups solved, passes made) of the child classifiers of tree nodes. Rows: indptr, indices, data, row_cost (factors of the cost of each row's errors; 0 leaves a row out); labels: label_start, label_rows; nodes: child_* and extra_*; where to begin: start_*; see native/models/linear/node_training.hpp.
     """
 
 class SplitOptions:
-    """How label sets are split; see native/twomeans.hpp."""
+    """How label sets are split; see native/labelindex/twomeans.hpp."""
 
     def __init__(self) -> None: ...
 

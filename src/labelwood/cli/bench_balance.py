@@ -46,8 +46,9 @@ def command(
 
     from labelwood.cli.console import say, show, show_json, show_table
     from labelwood.cli.inputs import read_data
-    from labelwood.cli.outputs import check_file, whole_file
+    from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
+    from labelwood.data.writing.atomic_file import whole_file
     from labelwood.errors import DataError, ParamError
     from labelwood.models.registry import model_class
     from labelwood.report.balance_sweep import RATIOS, balance_sweep, draw, write_csv

@@ -12,7 +12,7 @@ from labelwood.cli import options
 
 def command(
     model: options.ModelFolder,
-    verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare all checksums.")] = False,
+    verify: options.Verify = False,
     figures: Annotated[
         Path | None, typer.Option("--figures", help="Write figures of a learned index (elias) into this folder.")
     ] = None,
@@ -22,7 +22,7 @@ def command(
     from labelwood.cli.console import show_json
     from labelwood.loading import load
     from labelwood.storage.load import load_folder
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     manifest, arrays = load_folder(model, verify=verify)
     n_bytes = sum(array.nbytes for array in arrays.values())

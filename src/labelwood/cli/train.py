@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from labelwood.data.dataset import Dataset
     from labelwood.models.base import Model
     from labelwood.progress import Progress
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
 
 def command(
@@ -62,13 +62,11 @@ def command(
 ) -> None:
     """Train a model on DATA and save it.
 
-    Texts (JSONL, CSV, TSV, Parquet, fastText, Annif) give a tagger that answers with label names; feature files (XMC
-    repository, svmlight, npz, ARFF) give a plain model.
+    A file of texts gives a tagger that answers with label names; a file of features gives a plain model.
     """
     import time
 
     from labelwood.cli.console import count, show, show_json
-    from labelwood.cli.inputs import index_base as found_base
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
@@ -97,8 +95,9 @@ def command(
         )
         trained = train(found, settings, progress, budget)
         seconds = time.perf_counter() - start
-        base = index_base if index_base is not None else found_base(found)
-        trained.save(out, extra={"data": str(data)} | ({} if base is None else {"index_base": base}))
+        base = {} if found.index_base is None else {"index_base": found.index_base}
+        check_folder(out, force=force)  # another program may have saved there meanwhile
+        trained.save(out, extra={"data": str(data)} | base, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     facts = {
@@ -149,11 +148,11 @@ class Settings:
             declared.checked(self.features, "features")
 
 
-def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model:
+def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model[Any, Any]:
     """The trained Tagger if the rows are texts, else the trained model."""
     from labelwood.errors import ParamError
     from labelwood.models.registry import AUTO, model_class, recommended_model
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     if data.x is None:
         tagger = Tagger(settings.name, features=settings.features, model_params=settings.model_params)

@@ -30,14 +30,14 @@ class LabelCounts:
         return np.asarray((self.predicted > 0) | (self.truth > 0))
 
 
-def truth_counts(hits: Hits) -> Ints:
+def _truth_counts(hits: Hits) -> Ints:
     """The number of rows that truly have each label, int64 (n_labels,)."""
     return np.bincount(hits.y.indices, minlength=hits.n_labels).astype(np.int64)
 
 
 def counts_at(hits: Hits, ks: list[int]) -> dict[int, LabelCounts]:
     """The per-label counts of the first k answers, for each k."""
-    truth = truth_counts(hits)
+    truth = _truth_counts(hits)
     hit, predicted = np.zeros(hits.n_labels, np.int64), np.zeros(hits.n_labels, np.int64)
     found: dict[int, LabelCounts] = {}
     done = 0
@@ -62,7 +62,7 @@ def classification_above(hits: Hits, threshold: float) -> dict[str, float]:
     # float32 on both sides: a score that was stored as 0.7 is then not below a threshold of 0.7.
     kept = (hits.top.scores >= np.float32(threshold)) & (hits.top.labels != PAD)
     hit = hits.hit * kept
-    counts = LabelCounts(*_tally(hits, np.where(kept, hits.top.labels, PAD), hit), truth_counts(hits))
+    counts = LabelCounts(*_tally(hits, np.where(kept, hits.top.labels, PAD), hit), _truth_counts(hits))
     row_hits = hit.sum(axis=1, dtype=np.int64)
     return _summary(f"@t={threshold:g}", counts, row_hits, kept.sum(axis=1, dtype=np.int64), hits.n_true)
 

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.topk import PAD, TopK, hits
+from labelwood.metrics.hits import hit_matrix
+from labelwood.metrics.ranking import ndcg
+from labelwood.topk import PAD, TopK
 
 Int32 = npt.NDArray[np.int32]
 Doubles = npt.NDArray[np.float64]
@@ -17,13 +19,13 @@ SELECTION_ROUNDS = 20
 _JUDGED_LABELS = 5
 
 
-def united(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
+def united(lists: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
     """(labels rising, -1 last; sums of their scores): the union of several lists (n, m) of labels with scores.
 
     Sums are taken in the order of the lists, within each row, so a row's sums do not depend on the other rows.
     """
-    labels = np.concatenate([pair[0] for pair in found], axis=1)
-    scores = np.concatenate([pair[1] for pair in found], axis=1)
+    labels = np.concatenate([pair[0] for pair in lists], axis=1)
+    scores = np.concatenate([pair[1] for pair in lists], axis=1)
     big = np.iinfo(np.int32).max
     keys = np.where(labels < 0, big, labels)
     order = np.argsort(keys, axis=1, kind="stable")
@@ -32,7 +34,7 @@ def united(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
     # Equal labels stand side by side, as many as there are lists at most: add the later ones to the first.
     first = np.concatenate([np.ones((len(keys), 1), bool), keys[:, 1:] != keys[:, :-1]], axis=1)
     summed = total.copy()
-    for back in range(1, len(found)):
+    for back in range(1, len(lists)):
         same = keys[:, back:] == keys[:, :-back]
         summed[:, :-back] += np.where(same, total[:, back:], 0.0)
     kept = first & (keys < big)
@@ -42,10 +44,10 @@ def united(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
     return keys, np.where(kept, np.take_along_axis(summed, place, axis=1), 0.0)
 
 
-def mean_scores(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
+def mean_scores(lists: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
     """The union of several lists with mean scores; a label that one of them does not hold scores 0 there."""
-    labels, sums = united(found)
-    return labels, sums / len(found)
+    labels, sums = united(lists)
+    return labels, sums / len(lists)
 
 
 def mixed(answers: Sequence[TopK], weights: Doubles, k: int) -> TopK:
@@ -70,7 +72,8 @@ def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> Doubles:
         for number in range(len(answers)):
             trial = counts.copy()
             trial[number] += 1
-            values.append(mean_ndcg(mixed(answers, trial / trial.sum(), _JUDGED_LABELS), y))
+            answered = mixed(answers, trial / trial.sum(), _JUDGED_LABELS)
+            values.append(ndcg(hit_matrix(answered, y), [_JUDGED_LABELS])[_JUDGED_LABELS])
         winner = int(np.argmax(values))
         counts = counts.copy()
         counts[winner] += 1
@@ -78,12 +81,3 @@ def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> Doubles:
             best_counts, best_value = counts, values[winner]
     weights: Doubles = best_counts / best_counts.sum()
     return weights
-
-
-def mean_ndcg(top: TopK, y: sparse.csr_matrix) -> float:
-    """The mean nDCG@k of the answers over the rows of y that have labels, 0 to 1; 0 if none has."""
-    gain = 1 / np.log2(np.arange(2, top.k + 2))
-    n_true = np.diff(y.indptr)
-    ideal = np.concatenate([[0], np.cumsum(gain)])[np.minimum(n_true, top.k)]
-    known = n_true > 0
-    return float(np.mean((hits(top, y) @ gain)[known] / ideal[known])) if known.any() else 0.0

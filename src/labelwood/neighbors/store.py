@@ -23,7 +23,7 @@ STORAGES = ("float32", "bfloat16", "int8")
 _DTYPES = {"float32": np.float32, "bfloat16": np.uint16, "int8": np.int8}
 
 
-def checked_vectors(vectors: Any, what: str = "vectors") -> Float32:
+def _checked_vectors(vectors: Any, what: str = "vectors") -> Float32:
     """A finite float32 array (n, dim) of the caller's vectors; one vector may also come as a 1-d array."""
     try:
         with np.errstate(over="ignore"):
@@ -77,7 +77,7 @@ class VectorStore:
         for what, name, known in (("metric", metric, METRICS), ("storage", storage, STORAGES)):
             if name not in known:
                 raise ParamError(unknown_name(what, name, known))
-        array = checked_vectors(vectors)
+        array = _checked_vectors(vectors)
         if array.shape[0] > np.iinfo(np.int32).max:
             raise DataError(f"{array.shape[0]} vectors are too many; at most {np.iinfo(np.int32).max} can be numbered")
         wide = padded(unit_rows(array) if metric == "cosine" else array)
@@ -116,7 +116,7 @@ class VectorStore:
 
     def queries(self, queries: Any) -> Float32:
         """The queries ready for the search: checked, of length 1 for cosines, padded."""
-        array = checked_vectors(queries, "queries")
+        array = _checked_vectors(queries, "queries")
         if array.shape[1] != self.dim:
             raise DataError(f"queries have {array.shape[1]} columns, but the vectors have {self.dim}")
         return padded(unit_rows(array) if self.metric == "cosine" else array)

@@ -44,13 +44,13 @@ def filter_pairs_beside(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.in
     words = set(re.split(r"[^a-z]+", plain_name(path).lower()))
     part = next((part for part, marks in _PARTS.items() if words & marks), None)
     found = existing(path.with_name(f"filter_labels_{part}.txt")) if part else None
-    return None if found is None else read_pairs(found, shape)
+    return None if found is None else _read_pairs(found, shape)
 
 
 _PARTS = {"train": {"trn", "train", "training"}, "test": {"tst", "test", "testing"}}
 
 
-def read_pairs(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+def _read_pairs(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     """The int64 (m, 2) array of `row label` lines; DataError names the line of one outside `shape`."""
     if not path.stat().st_size:
         return np.empty((0, 2), np.int64)

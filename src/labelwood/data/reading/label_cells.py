@@ -32,7 +32,7 @@ def cut_labels(rows: TextRows) -> CutLabels:
     separator = wanted if wanted is not None else rows.separator
     strings = [cell for cell in rows.cells if isinstance(cell, str) and cell]
     if separator is None and strings:
-        separator, note = find_separator(strings)
+        separator, note = _find_separator(strings)
         notes.append(note)
     result = CutLabels([], {}, notes)
     for line, cell in zip(rows.lines, rows.cells, strict=True):
@@ -46,7 +46,7 @@ def cut_labels(rows: TextRows) -> CutLabels:
     return result
 
 
-def find_separator(cells: list[str]) -> tuple[str, str]:
+def _find_separator(cells: list[str]) -> tuple[str, str]:
     """The separator of a column of label strings ('' when every cell is one label), and a note on it."""
     plain = [cell for cell in cells if not cell.lstrip().startswith("[")]
     for separator in SEPARATORS:

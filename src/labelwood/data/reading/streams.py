@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import mmap
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -60,7 +60,7 @@ def read_all(path: str | Path) -> bytes | mmap.mmap:
             return stream.read()
 
 
-def lines(path: str | Path) -> Iterator[tuple[int, str]]:
+def lines(path: str | Path) -> Generator[tuple[int, str], None, None]:
     """(line number from 1, text without line end) of a UTF-8 file; a byte-order mark is dropped."""
     with open_bytes(path) as stream:
         number = 0

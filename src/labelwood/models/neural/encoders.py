@@ -150,30 +150,3 @@ class BagEncoder(nn.Module):
     def arrays(self) -> Arrays:
         """The encoder for `forward.bag_forward`: float32 copies."""
         return {"table": self.table.weight.detach().cpu().numpy().astype(np.float32), **self.block.arrays()}
-
-
-class DenseEncoder(nn.Module):
-    """Vectors (n, dim) of dense rows (n, n_inputs), such as text vectors: a linear layer, then BagEncoder's block."""
-
-    def __init__(
-        self,
-        n_inputs: int,
-        dim: int,
-        hidden: int = 0,
-        residual: bool = True,
-        dropout: float = 0.5,
-        activation: str = "relu",
-    ) -> None:
-        super().__init__()
-        self.first = nn.Linear(n_inputs, dim, bias=False)
-        self.block = _Block(dim, hidden, residual, dropout, activation)
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """The vectors of dense rows."""
-        vectors: Tensor = self.block(self.first(rows))
-        return vectors
-
-    def arrays(self) -> Arrays:
-        """The encoder for `forward.dense_forward`: float32 copies."""
-        table = self.first.weight.T.detach().cpu().numpy().astype(np.float32, order="C")
-        return {"table": table, **self.block.arrays()}

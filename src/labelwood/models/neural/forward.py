@@ -25,11 +25,6 @@ def bag_forward(arrays: Mapping[str, Any], x: sparse.csr_matrix, n_threads: int 
     return _block_forward(arrays, sparse_product(x, arrays["table"], n_threads), n_threads)
 
 
-def dense_forward(arrays: Mapping[str, Any], rows: Floats, n_threads: int | None = None) -> Floats:
-    """The vectors (n, dim), float32, that a trained DenseEncoder gives dense rows."""
-    return _block_forward(arrays, dense_product(rows, arrays["table"], n_threads), n_threads)
-
-
 def sparse_product(x: sparse.csr_matrix, table: Floats, n_threads: int | None = None) -> Floats:
     """Sparse rows times a table (n_features, dim): (n, dim)."""
     out = np.empty((x.shape[0], table.shape[1]), np.float32)

@@ -56,14 +56,6 @@ def sampled_softmax_loss(
     return _pairs_against(positive, others, row, negative.shape[0])
 
 
-def binary_loss(scores: Tensor, row: Tensor, label: Tensor) -> Tensor:
-    """The binary cross-entropy of all labels, summed over the labels and averaged over the rows; scores (n, n_labels).
-
-    Equal to binary_cross_entropy_with_logits against the dense 0/1 matrix, which is never made.
-    """
-    return (total(softplus(scores)) - scores[row, label].sum()) / max(1, scores.shape[0])
-
-
 def smooth_l1_loss(found: Tensor, wanted: Tensor, beta: float = 1.0) -> Tensor:
     """Huber's loss: quadratic up to `beta`, then linear; summed over the dimensions and averaged over the rows."""
     distance = (found - wanted).abs()
