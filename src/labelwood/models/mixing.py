@@ -17,13 +17,13 @@ SELECTION_ROUNDS = 20
 _JUDGED_LABELS = 5
 
 
-def united(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
+def united(lists: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
     """(labels rising, -1 last; sums of their scores): the union of several lists (n, m) of labels with scores.
 
     Sums are taken in the order of the lists, within each row, so a row's sums do not depend on the other rows.
     """
-    labels = np.concatenate([pair[0] for pair in found], axis=1)
-    scores = np.concatenate([pair[1] for pair in found], axis=1)
+    labels = np.concatenate([pair[0] for pair in lists], axis=1)
+    scores = np.concatenate([pair[1] for pair in lists], axis=1)
     big = np.iinfo(np.int32).max
     keys = np.where(labels < 0, big, labels)
     order = np.argsort(keys, axis=1, kind="stable")
@@ -32,7 +32,7 @@ def united(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
     # Equal labels stand side by side, as many as there are lists at most: add the later ones to the first.
     first = np.concatenate([np.ones((len(keys), 1), bool), keys[:, 1:] != keys[:, :-1]], axis=1)
     summed = total.copy()
-    for back in range(1, len(found)):
+    for back in range(1, len(lists)):
         same = keys[:, back:] == keys[:, :-back]
         summed[:, :-back] += np.where(same, total[:, back:], 0.0)
     kept = first & (keys < big)
@@ -42,10 +42,10 @@ def united(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
     return keys, np.where(kept, np.take_along_axis(summed, place, axis=1), 0.0)
 
 
-def mean_scores(found: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
+def mean_scores(lists: Sequence[tuple[Int32, Doubles]]) -> tuple[Int32, Doubles]:
     """The union of several lists with mean scores; a label that one of them does not hold scores 0 there."""
-    labels, sums = united(found)
-    return labels, sums / len(found)
+    labels, sums = united(lists)
+    return labels, sums / len(lists)
 
 
 def mixed(answers: Sequence[TopK], weights: Doubles, k: int) -> TopK:
@@ -55,6 +55,12 @@ def mixed(answers: Sequence[TopK], weights: Doubles, k: int) -> TopK:
     scores = np.where(labels == PAD, -np.inf, sums).astype(np.float32)
     order = np.lexsort((labels, -scores), axis=-1)[:, :k]  # padding scores least, so it stays last
     return TopK(np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)).cut(k)
+
+
+def score_of(top: TopK, label: int) -> float:
+    """The score that the answers for a single row give the label; 0 if it is not among them."""
+    places = np.flatnonzero(top.labels[0] == label)
+    return float(top.scores[0, places[0]]) if len(places) else 0.0
 
 
 def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> Doubles:
