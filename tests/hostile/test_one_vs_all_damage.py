@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import labelwood as lw
+from labelwood.models.persistence import restored, state_of
 
 MANIFEST, ARRAYS = "manifest.json", "arrays.safetensors"
 DTYPES = {
@@ -135,26 +136,18 @@ def test_a_bias_that_is_no_number_is_refused(saved, tmp_path, value):
 
 
 def test_feature_ranks_of_another_kind_are_refused(saved):
-    model = lw.load(saved)
-    for wrong in (
-        model.feature_rank_.astype(np.float32),
-        model.feature_rank_.astype(np.int64),
-        model.feature_rank_[:-1],
-    ):
-        other = lw.OneVsAll()
-        other._set_shape(model.n_features_, model.n_labels_, model.parameters_)
+    fields, arrays = state_of(lw.load(saved).fitted_)
+    rank = arrays["feature_rank"]
+    for wrong in (rank.astype(np.float32), rank.astype(np.int64), rank[:-1]):
         with pytest.raises(lw.ModelFileError, match="feature_rank"):
-            other._restore({**model._arrays(), "feature_rank": wrong}, {})
+            restored(fields, {**arrays, "feature_rank": wrong}, "here")
 
 
 @pytest.mark.parametrize("change", [{"n_labels": 39}, {"n_labels": 41}, {"n_features": 149}])
 def test_shapes_that_do_not_fit_are_refused(saved, change):
-    model = lw.load(saved)
-    other = lw.OneVsAll()
-    shape = {"n_features": model.n_features_, "n_labels": model.n_labels_, **change}
-    other._set_shape(**shape, parameters=model.parameters_)
+    fields, arrays = state_of(lw.load(saved).fitted_)
     with pytest.raises(lw.ModelFileError):
-        other._restore(model._arrays(), {})
+        restored({**fields, "shape": {**fields["shape"], **change}}, arrays, "here")
 
 
 # values that training and prediction must survive
@@ -176,7 +169,7 @@ def test_margins_far_below_zero_give_score_zero_without_a_warning():
 def test_values_near_the_end_of_float32_are_refused_or_trained(loss):
     for scale in (1e-30, 1e3, 1e12):
         model = lw.OneVsAll(normalize=False, loss=loss, prune=0.0).fit(X * np.float32(scale), Y)
-        assert np.isfinite(model.blocks_.arrays["bias"]).all()
+        assert np.isfinite(model.fitted_.blocks.arrays["bias"]).all()
         assert not np.isnan(model.predict(X * np.float32(scale), 3).scores).any()
     for scale in (1e16, 1e19, 1e30, 1e38):
         with pytest.raises(lw.DataError, match="too large"):

@@ -78,7 +78,7 @@ def test_shared_points_are_really_the_same_tree(pair):
         trees = [
             LinearTree(balance_ratio=ratio, arity=2, max_leaf=2, n_threads=1, **sweep.CURVES[curve])
             .fit(train.x, train.y)
-            .trees_[0]
+            .fitted_.trees[0]
             for curve in curves
         ]
         assert all(tree.same_as(trees[0]) for tree in trees)

@@ -47,9 +47,9 @@ def trained(**parameters):
 
 def log_scores(model, row, number=0):
     """(log score of every node, of every label) of one dense row, node by node from the root: the exhaustive search."""
-    tree, blocks = model.trees_[number], model.blocks_[number]
+    tree, blocks = model.fitted_.trees[number], model.fitted_.blocks[number]
     p = model.parameters_
-    rows = ranked_rows(row, model.feature_rank_, p.normalize)
+    rows = ranked_rows(row, model.fitted_.feature_rank, p.normalize)
     first = first_blocks(tree)
     of_nodes, of_labels = np.zeros(tree.n_nodes), np.full(tree.n_labels, -np.inf)
     for node in range(tree.n_nodes):
@@ -77,7 +77,7 @@ def log_scores(model, row, number=0):
 @given(st.integers(0, 10_000), st.integers(2, 40), st.integers(1, 8), st.sampled_from([2, 4, 16]))
 def test_the_children_of_a_node_share_out_its_labels(seed, n_labels, max_leaf, arity):
     x, y = problem(seed % 7, 60, 30, n_labels if n_labels > 3 else 4)
-    tree = LinearTree(arity=arity, max_leaf=max_leaf, balance=seed % 5 / 2, n_threads=1).fit(x, y).trees_[0]
+    tree = LinearTree(arity=arity, max_leaf=max_leaf, balance=seed % 5 / 2, n_threads=1).fit(x, y).fitted_.trees[0]
     nodes = training_nodes(tree)
     for node in range(tree.n_nodes):
         bounds = nodes.child_bound[nodes.child_start[node] : nodes.child_start[node + 1]]
@@ -99,7 +99,7 @@ def test_negatives_come_from_siblings_alone():
     x, y = problem()
     exact = {"eps": 1e-4, "max_passes": 1000}
     model = trained(balance_ratio=1.0, **exact)
-    tree, blocks = model.trees_[0], model.blocks_[0]
+    tree, blocks = model.fitted_.trees[0], model.fitted_.blocks[0]
     first = first_blocks(tree)
     eye = sparse.eye_array(x.shape[1], format="csr", dtype=np.float32)
     checked = 0
@@ -110,12 +110,13 @@ def test_negatives_come_from_siblings_alone():
             continue
         # One leaf over exactly the rows with a label of it: every negative row of a label is a sibling's.
         alone = LinearTree(**{**NARROW, **exact, "max_leaf": 10}).fit(x[rows], y[rows][:, labels])
-        ours = _margins(blocks, model.feature_rank_, first[node], eye)
-        theirs = _margins(alone.blocks_[0], alone.feature_rank_, 0, eye)
-        order = np.argsort(alone.trees_[0].label_order)
+        ours = _margins(blocks, model.fitted_.feature_rank, first[node], eye)
+        theirs = _margins(alone.fitted_.blocks[0], alone.fitted_.feature_rank, 0, eye)
+        order = np.argsort(alone.fitted_.trees[0].label_order)
         np.testing.assert_allclose(ours, theirs[:, order], atol=0.01)
         against_all = OneVsAll(C=1.2, rare_power=0.15, prune=0.0, n_threads=1, **exact).fit(x, y[:, labels])
-        assert np.abs(ours - _margins(against_all.blocks_, against_all.feature_rank_, 0, eye)).max() > 0.05
+        flat = against_all.fitted_
+        assert np.abs(ours - _margins(flat.blocks, flat.feature_rank, 0, eye)).max() > 0.05
         checked += 1
     assert checked > 3
 
@@ -132,7 +133,7 @@ def test_a_single_leaf_is_one_vs_all():
     same = {"C": 1.0, "rare_power": 0.2, "eps": 1e-4, "max_passes": 500, "prune": 0.0, "n_threads": 1}
     tree = LinearTree(max_leaf=y.shape[1], link="log-sigmoid", **same).fit(x, y)
     flat = OneVsAll(**same).fit(x, y)
-    assert tree.trees_[0].n_nodes == 1
+    assert tree.fitted_.trees[0].n_nodes == 1
     ours, theirs = tree.predict(x, 5), flat.predict(x, 5)
     np.testing.assert_allclose(ours.scores, theirs.scores, atol=2e-3)
     assert (ours.labels == theirs.labels).mean() > 0.99
@@ -146,7 +147,7 @@ def test_best_first_and_a_wide_beam_give_the_exhaustive_ranking(link):
     """S1, S2, S3 and S5."""
     x, _ = problem()
     model = trained(link=link, balance_ratio=2.0)
-    tree, k = model.trees_[0], 4
+    tree, k = model.fitted_.trees[0], 4
     found, wide = model.search(x[:40], k), model.search(x[:40], k, beam=tree.n_nodes)
     np.testing.assert_array_equal(found.top.labels, wide.top.labels)
     for row in range(40):
@@ -264,7 +265,7 @@ def test_one_row_with_a_value_that_is_no_number_is_refused(ask):
 def test_a_forest_gives_the_mean_score_of_its_trees():
     x, _ = problem()
     model = trained(n_trees=3)
-    assert not model.trees_[0].same_as(model.trees_[1])
+    assert not model.fitted_.trees[0].same_as(model.fitted_.trees[1])
     top = model.predict(x[:30], 30)  # all labels: no tree leaves one out
     for row in range(30):
         mean = np.mean([np.exp(log_scores(model, x[row], number)[1]) for number in range(3)], axis=0)
@@ -303,7 +304,7 @@ def test_max_blocks_stops_the_search():
 def test_structure_and_search_figures_are_those_of_the_tree():
     x, y = problem()
     model = trained(balance_ratio=1.0)
-    tree, counts = model.trees_[0], np.asarray(y.sum(axis=0)).ravel()
+    tree, counts = model.fitted_.trees[0], np.asarray(y.sum(axis=0)).ravel()
     facts = model.structure()
     assert facts["nodes"] == tree.n_nodes
     assert facts["largest leaf"] <= 2
@@ -318,8 +319,8 @@ def test_balance_brings_frequent_labels_to_the_root():
     flat, pulled = trained(), trained(balance_ratio=2.0)
     assert pulled.structure()["expected depth"] < flat.structure()["expected depth"]
     direct = trained(balance_ratio=2.0, path="direct")
-    assert not direct.trees_[0].same_as(pulled.trees_[0])
-    assert trained(path="direct").trees_[0].same_as(flat.trees_[0])
+    assert not direct.fitted_.trees[0].same_as(pulled.fitted_.trees[0])
+    assert trained(path="direct").fitted_.trees[0].same_as(flat.fitted_.trees[0])
 
 
 @pytest.mark.parametrize("more", [{}, {"n_trees": 2, "balance_ratio": 6.0, "cover": "greedy"}])
@@ -364,7 +365,7 @@ def test_popular_labels_come_first_in_their_leaf(n_labels, max_leaf, arity, seed
 def test_every_node_of_the_path_is_explained():
     x, _ = problem()
     model = trained(arity=4)
-    tree = model.trees_[0]
+    tree = model.fitted_.trees[0]
     for label in range(30):
         reason = model.explain(x[3], label)
         path = tree.path(label)[1:].tolist()

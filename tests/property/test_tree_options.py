@@ -37,7 +37,7 @@ def problem(seed=4, n_rows=200, n_features=60, n_labels=24):
 
 
 def arrays_equal(one, other):
-    ours, theirs = one._arrays(), other._arrays()
+    ours, theirs = one.fitted_.arrays(), other.fitted_.arrays()
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
@@ -50,15 +50,15 @@ def test_a_search_that_reaches_every_node_makes_all_rows_negatives():
     wide = {**SMALL, "match_beam": 1024, "prune": 0.0, "eps": 1e-4, "max_passes": 500}
     man, both = (LinearTree(**wide, negatives=kind).fit(x, y) for kind in ("man", "tfn+man"))
     assert arrays_equal(man, both)
-    tree = both.trees_[0]
+    tree = both.fitted_.trees[0]
     flat = labelwood.OneVsAll(C=1.0, rare_power=0.15, prune=0.0, eps=1e-4, max_passes=500, n_threads=1).fit(x, y)
     first, eye = first_blocks(tree), np.ones(1, np.float32)
     for leaf in tree.leaves:
         if tree.n_labels_in[leaf] == 1:
             continue
-        for f in range(0, both.blocks_[0].n_features, 7):
-            ours = both.blocks_[0].margins(int(first[leaf]), np.array([f], np.int32), eye)
-            theirs = flat.blocks_.margins(0, np.array([f], np.int32), eye)[tree.labels_below(int(leaf))]
+        for f in range(0, both.fitted_.blocks[0].n_features, 7):
+            ours = both.fitted_.blocks[0].margins(int(first[leaf]), np.array([f], np.int32), eye)
+            theirs = flat.fitted_.blocks.margins(0, np.array([f], np.int32), eye)[tree.labels_below(int(leaf))]
             np.testing.assert_allclose(ours, theirs, atol=0.02)
 
 
@@ -68,17 +68,17 @@ def test_man_keeps_positives_that_the_search_misses():
     models = {kind: LinearTree(**SMALL, match_beam=1, negatives=kind).fit(x, y) for kind in ("tfn", "man", "tfn+man")}
     assert not arrays_equal(models["man"], models["tfn+man"])
     assert not arrays_equal(models["tfn"], models["tfn+man"])
-    trained = models["tfn"].blocks_[0].arrays["bias"] != -10
+    trained = models["tfn"].fitted_.blocks[0].arrays["bias"] != -10
     for model in models.values():
-        np.testing.assert_array_equal(model.blocks_[0].arrays["bias"] != -10, trained)
+        np.testing.assert_array_equal(model.fitted_.blocks[0].arrays["bias"] != -10, trained)
         assert labelwood.evaluate(model.predict(x, 3), y)["P@1"] > 80
 
 
 def test_matched_rows_are_those_of_a_plain_beam_search():
     x, y = problem()
     model = LinearTree(**SMALL).fit(x, y)
-    tree, blocks = model.trees_[0], model.blocks_[0]
-    rows = ranked_rows(x, model.feature_rank_, True)
+    tree, blocks = model.fitted_.trees[0], model.fitted_.blocks[0]
+    rows = ranked_rows(x, model.fitted_.feature_rank, True)
     first, beam = first_blocks(tree), 2
     expected = set()
     for row in range(x.shape[0]):
@@ -101,7 +101,7 @@ def test_matched_rows_are_those_of_a_plain_beam_search():
 
 def test_given_negatives_join_the_leaf_and_every_node_above():
     x, y = problem()
-    tree = LinearTree(**SMALL).fit(x, y).trees_[0]
+    tree = LinearTree(**SMALL).fit(x, y).fitted_.trees[0]
     given = sparse.csr_matrix(([1.0, 1.0], ([3, 9], [2, 5])), shape=y.shape)
     found = rows_above(tree, given)
     for node in range(tree.n_nodes):
@@ -129,10 +129,10 @@ def test_a_tree_given_to_fit_is_the_tree(tmp_path):
     x, y = problem()
     tree = tree_from_clusters([("even" if n % 2 == 0 else "odd", n % 3) for n in range(24)])
     model = LinearTree(**SMALL, n_trees=2).fit(x, y, tree=tree)
-    assert all(found.same_as(tree) for found in model.trees_)
+    assert all(found.same_as(tree) for found in model.fitted_.trees)
     assert labelwood.evaluate(model.predict(x, 3), y)["P@1"] > 80
     model.save(tmp_path / "model")
-    assert labelwood.load(tmp_path / "model").trees_[0].same_as(tree)
+    assert labelwood.load(tmp_path / "model").fitted_.trees[0].same_as(tree)
     with pytest.raises(DataError, match="the tree given has 24 labels, but y has 5"):
         LinearTree(**SMALL).fit(x, y[:, :5], tree=tree)
 
@@ -143,20 +143,20 @@ def test_a_hierarchy_file_makes_the_tree(tmp_path):
     file.write_text("# comment\n\nb\ta\nc\ta\nd\tb\ne\tb\nf\tother\nnobody\ta\n", encoding="utf-8")
     x, y = np.eye(5, dtype=np.float32), np.eye(5, dtype=np.float32)
     model = LinearTree(tree=str(file), n_threads=1).fit(Dataset(x, y, label_names=list("bcdef")))
-    tree = model.trees_[0]
+    tree = model.fitted_.trees[0]
     leaves = sorted(sorted("bcdef"[label] for label in tree.labels_below(int(leaf))) for leaf in tree.leaves)
     assert leaves == [["b", "d", "e"], ["c"], ["f"]]  # b and what is directly below it share a leaf
     assert len(tree.path(2)) > len(tree.path(4))
     model.save(tmp_path / "model")
     file.unlink()  # a saved model has its tree
-    assert labelwood.load(tmp_path / "model").trees_[0].same_as(tree)
+    assert labelwood.load(tmp_path / "model").fitted_.trees[0].same_as(tree)
 
 
 def test_a_cluster_file_makes_the_tree(tmp_path):
     file = tmp_path / "clusters.tsv"
     file.write_text("0\tlaw\ttax\n1\tlaw\ttax\n2\tlaw\tcourts\n3\thealth\n", encoding="utf-8")
     x, y = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)
-    tree = LinearTree(tree=str(file), n_threads=1).fit(x, y).trees_[0]
+    tree = LinearTree(tree=str(file), n_threads=1).fit(x, y).fitted_.trees[0]
     assert tree.same_as(tree_from_clusters([("law", "tax"), ("law", "tax"), ("law", "courts"), ("health",)]))
 
 
@@ -188,7 +188,7 @@ def test_a_model_keeps_to_its_size_budget(tmp_path, more):
     whole = LinearTree(prune=0.0, n_threads=1, **more).fit(x, y)
     whole.save(tmp_path / "whole")
     size = sum(file.stat().st_size for file in (tmp_path / "whole").iterdir())
-    beside = size - sum(a.nbytes for b in whole.blocks_ for a in b.arrays.values())
+    beside = size - sum(a.nbytes for b in whole.fitted_.blocks for a in b.arrays.values())
     budget = beside + 30_000 + (size - beside) // 2
     model = LinearTree(prune=0.0, n_threads=1, size_budget=str(budget), **more).fit(x, y)
     model.save(tmp_path / "model")
@@ -197,13 +197,13 @@ def test_a_model_keeps_to_its_size_budget(tmp_path, more):
     if "weights" in more:  # rounded to bytes, small weights are not what they were
         return
     # The largest weights stay: no kept weight is smaller than one that was dropped.
-    names = [int(f) for f in range(0, whole.blocks_[0].n_features, 11)]
+    names = [int(f) for f in range(0, whole.fitted_.blocks[0].n_features, 11)]
     one = np.ones(1, np.float32)
     kept, dropped = [], []
     for f in names:
         a, b = (
-            m.blocks_[0].margins(0, np.array([f], np.int32), one)
-            - m.blocks_[0].margins(0, np.zeros(0, np.int32), one[:0])
+            m.fitted_.blocks[0].margins(0, np.array([f], np.int32), one)
+            - m.fitted_.blocks[0].margins(0, np.zeros(0, np.int32), one[:0])
             for m in (whole, model)
         )
         kept += np.abs(a[(a != 0) & (b != 0)]).tolist()
@@ -228,10 +228,10 @@ def test_an_impossible_budget_is_refused():
 def test_byte_weights_answer_nearly_as_half_floats_do(tmp_path):
     x, y = problem(n_rows=600)
     half, small = (LinearTree(n_threads=1, weights=kind).fit(x[:400], y[:400]) for kind in ("half", "int8"))
-    assert half.trees_[0].same_as(small.trees_[0])
+    assert half.fitted_.trees[0].same_as(small.fitted_.trees[0])
     np.testing.assert_allclose(half.predict(x, 24).scores.mean(), small.predict(x, 24).scores.mean(), rtol=0.02)
     assert (half.predict(x, 1).labels == small.predict(x, 1).labels).mean() > 0.97
-    assert small.blocks_[0].arrays["payload"].nbytes < 0.75 * half.blocks_[0].arrays["payload"].nbytes
+    assert small.fitted_.blocks[0].arrays["payload"].nbytes < 0.75 * half.fitted_.blocks[0].arrays["payload"].nbytes
     small.save(tmp_path / "model")
     np.testing.assert_array_equal(labelwood.load(tmp_path / "model").predict(x, 5).scores, small.predict(x, 5).scores)
     np.testing.assert_allclose(
@@ -306,7 +306,7 @@ def test_label_names_pull_labels_together():
         models = (
             LinearTree(max_leaf=4, arity=2, label_features=weight, seed=s, n_threads=1).fit(data) for s in range(10)
         )
-        trees = [model.trees_[0] for model in models]
+        trees = [model.fitted_.trees[0] for model in models]
         return sum(sorted(sorted(t.labels_below(int(leaf)).tolist()) for leaf in t.leaves) == wanted for t in trees)
 
     assert found(1.0) >= 4
@@ -321,7 +321,7 @@ def test_label_names_pull_labels_together():
 def test_a_subtree_is_searched_alone():
     x, y = problem()
     model = LinearTree(**SMALL).fit(x, y)
-    tree = model.trees_[0]
+    tree = model.fitted_.trees[0]
     node = int(tree.children(0)[1])
     inside = tree.labels_below(node)
     found, full = model.search(x, 3, allow=inside), model.predict(x, 24)
@@ -356,5 +356,5 @@ def test_train_takes_a_tree(tmp_path):
     assert result.exit_code == 0, result.output
     model = labelwood.load(tmp_path / "m").model_
     assert model.name == "linear-tree"
-    assert model.trees_[0].n_nodes == 3
+    assert model.fitted_.trees[0].n_nodes == 3
     assert labelwood.load(tmp_path / "m").predict(["word2"], 1)[0][0][0] == "l2"

@@ -10,6 +10,7 @@ from labelwood.errors import DataError, ModelFileError
 from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.models.linear.tree_growth import with_labels
 from labelwood.models.linear.tree_nodes import first_blocks
+from labelwood.models.persistence import restored, state_of
 
 SMALL = {"arity": 4, "max_leaf": 4, "n_threads": 1}
 
@@ -33,7 +34,7 @@ def precision(model, x, y):
 
 def node_weights(model, number, node):
     """The arrays of one node's blocks, decoded by asking for every feature."""
-    blocks, tree = model.blocks_[number], model.trees_[number]
+    blocks, tree = model.fitted_.blocks[number], model.fitted_.trees[number]
     first = first_blocks(tree)
     one = np.ones(1, np.float32)
     return [
@@ -64,7 +65,7 @@ def test_earlier_rows_are_as_good_as_kept_ones():
     kept = LinearTree(**SMALL, keep_rows=True).fit(x[:120], y[:120]).partial_fit(x[120:], y[120:])
     given = LinearTree(**SMALL).fit(x[:120], y[:120])
     given.partial_fit(x[120:], y[120:], earlier=(x[:120], y[:120]))
-    for one, other in zip(kept.blocks_, given.blocks_, strict=True):
+    for one, other in zip(kept.fitted_.blocks, given.fitted_.blocks, strict=True):
         for name in one.arrays:
             np.testing.assert_array_equal(one.arrays[name], other.arrays[name])
     given.partial_fit(x[:5], y[:5], earlier=Dataset(x, y))
@@ -82,13 +83,13 @@ def test_an_untrained_model_is_fitted():
 def test_only_nodes_above_the_new_labels_change(n_threads):
     x, y = problem()
     model = LinearTree(**{**SMALL, "n_threads": n_threads}, keep_rows=True).fit(x, y)
-    tree = model.trees_[0]
+    tree = model.fitted_.trees[0]
     before = [node_weights(model, 0, node) for node in range(tree.n_nodes)]
     label = int(tree.labels_below(int(tree.leaves[-1]))[0])
     rows = np.zeros((3, y.shape[1]), np.float32)
     rows[:, label] = 1
     model.partial_fit(-x[:3], rows)  # features that speak against everything learnt
-    assert model.trees_[0].same_as(tree)
+    assert model.fitted_.trees[0].same_as(tree)
     changed = [node for node in range(tree.n_nodes) if node_weights(model, 0, node) != before[node]]
     assert changed
     assert set(changed) <= set(tree.path(label).tolist())
@@ -98,9 +99,9 @@ def test_rows_that_teach_nothing_change_nothing():
     """Rows on which every classifier is already right within eps: the weights stay, to the bit."""
     x, y = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)
     model = LinearTree(max_leaf=4, C=1000.0, keep_rows=True, n_threads=1).fit(x, y)
-    before = model.blocks_[0].arrays["payload"].copy()
+    before = model.fitted_.blocks[0].arrays["payload"].copy()
     model.partial_fit(x, y)
-    np.testing.assert_array_equal(model.blocks_[0].arrays["payload"], before)
+    np.testing.assert_array_equal(model.fitted_.blocks[0].arrays["payload"], before)
 
 
 @pytest.mark.parametrize("n_trees", [1, 2])
@@ -112,7 +113,7 @@ def test_new_labels_are_learnt_and_old_ones_stay(n_trees):
     before = precision(model, x[~rows], old_labels[~rows])
     model.partial_fit(x[rows], y[rows])
     assert model.n_labels_ == 24
-    for tree in model.trees_:
+    for tree in model.fitted_.trees:
         assert sorted(tree.label_order.tolist()) == list(range(24))
         assert tree.n_labels_in.max() <= SMALL["max_leaf"]
     assert precision(model, x[~rows], y[~rows]) >= before - 3
@@ -125,7 +126,7 @@ def test_new_labels_are_learnt_and_old_ones_stay(n_trees):
 
 def test_a_full_leaf_is_split_and_the_other_nodes_keep_their_place():
     x, y = problem()
-    tree = LinearTree(**SMALL).fit(x, y).trees_[0]
+    tree = LinearTree(**SMALL).fit(x, y).fitted_.trees[0]
     leaf = int(tree.leaves[0])
     vectors = sparse.random(30, 60, density=0.3, random_state=1, format="csr", dtype=np.float32)
     grown = with_labels(tree, np.full(6, leaf), vectors, 4, 0)
@@ -163,7 +164,7 @@ def test_retired_labels_are_never_answered(tmp_path):
     model.save(tmp_path / "model")
     loaded = labelwood.load(tmp_path / "model")
     for found in (model, loaded):
-        assert found.retired_.tolist() == gone
+        assert found.fitted_.retired.tolist() == gone
         assert not np.isin(found.predict(x, 24).labels, gone).any()
         assert (found.predict(x, 24).labels >= 0).sum() == x.shape[0] * 21
         assert not np.isin(found.predict(x[0], 5).labels, gone).any()
@@ -174,7 +175,7 @@ def test_retired_labels_are_never_answered(tmp_path):
     assert 5 in model.predict(x, 24).labels
     rows = np.flatnonzero(np.asarray(y[:, 7].todense()).ravel())[:2]
     model.partial_fit(x[rows], y[rows])
-    assert 7 not in model.retired_
+    assert 7 not in model.fitted_.retired
     assert 7 in model.predict(x[rows], 3).labels
     with pytest.raises(DataError, match=r"label 24 of retire is outside 0\.\.23"):
         model.retire([24])
@@ -188,17 +189,26 @@ def test_kept_rows_are_saved_and_serve_after_loading(tmp_path):
     loaded = labelwood.load(tmp_path / "model").partial_fit(x[150:], y[150:])
     model.partial_fit(x[150:], y[150:])
     np.testing.assert_array_equal(loaded.predict(x, 5).scores, model.predict(x, 5).scores)
-    np.testing.assert_array_equal(loaded.rows_[0].toarray(), x.toarray())
+    np.testing.assert_array_equal(loaded.fitted_.kept_rows.x.toarray(), x.toarray())
 
 
 def test_damaged_kept_rows_are_refused():
     x, y = problem()
     model = LinearTree(**SMALL, keep_rows=True).fit(x, y)
-    for name, damage in (("rows.x_start", 1), ("rows.y_columns", 99), ("rows.x_columns", -1)):
-        arrays = {key: array.copy() for key, array in model._arrays().items()}
-        arrays[name][-1] = damage
-        with pytest.raises(ModelFileError, match="kept rows are damaged"):
-            model._restore(arrays, model._facts())
+    fields, arrays = state_of(model.fitted_)
+    for name, damage, message in (
+        ("rows.x_start", 1, "kept rows are damaged: x"),
+        ("rows.y_columns", 99, "'rows.y_columns' holds 99, but must stay below 24"),
+        ("rows.x_columns", -1, "'rows.x_columns' holds -1, below 0"),
+        ("rows.x_values", np.nan, "'rows.x_values' holds numbers that are not finite"),
+    ):
+        damaged = {**arrays, name: arrays[name].copy()}
+        damaged[name][-1] = damage
+        with pytest.raises(ModelFileError, match=message):
+            restored(fields, damaged, "here")
+    for name in (name for name in arrays if name.startswith("rows.")):
+        with pytest.raises(ModelFileError, match=f"'{name}' is missing"):
+            restored(fields, {key: array for key, array in arrays.items() if key != name}, "here")
 
 
 def test_label_names_grow_with_the_labels():
@@ -223,5 +233,5 @@ def test_threads_change_no_byte_of_an_update(more):
         LinearTree(**{**SMALL, "n_threads": n}, **more, keep_rows=True).fit(x[:100], y[:100, :20]).partial_fit(x, y)
         for n in (1, 2)
     )
-    for name, array in one._arrays().items():
-        np.testing.assert_array_equal(array, two._arrays()[name])
+    for name, array in one.fitted_.arrays().items():
+        np.testing.assert_array_equal(array, two.fitted_.arrays()[name])

@@ -79,29 +79,29 @@ def test_a_model_keeps_the_cost_it_chose(tmp_path):
     x, y = noisy(1200)
     model = lw.LinearTree(n_threads=1).fit(x, y)
     assert model.C is None
-    assert model.C_ in COSTS
-    assert model.C_ < DEFAULT_COST  # half of the labels are noise
-    assert model.structure()["C"] == model.C_
+    assert model.fitted_.C in COSTS
+    assert model.fitted_.C < DEFAULT_COST  # half of the labels are noise
+    assert model.structure()["C"] == model.fitted_.C
     same = lw.LinearTree(n_threads=2).fit(x, y)
-    given = lw.LinearTree(C=model.C_).fit(x, y)
+    given = lw.LinearTree(C=model.fitted_.C).fit(x, y)
     for other in (same, given):
         np.testing.assert_array_equal(other.predict(x, 3).scores, model.predict(x, 3).scores)
     model.save(tmp_path / "model")
     loaded = lw.load(tmp_path / "model")
-    assert loaded.C_ == model.C_
+    assert loaded.fitted_.C == model.fitted_.C
     assert loaded.parameters_.C is None
     more = noisy(1300)
     for taught in (model, loaded, given):
         taught.partial_fit(more[0][1200:], more[1][1200:], earlier=(x, y))
-        assert taught.C_ == given.C_
+        assert taught.fitted_.C == given.fitted_.C
     np.testing.assert_array_equal(loaded.predict(x, 3).scores, model.predict(x, 3).scores)
     np.testing.assert_array_equal(given.predict(x, 3).scores, model.predict(x, 3).scores)
 
 
 def test_few_rows_and_given_costs_try_nothing():
     x, y = noisy(900)
-    assert lw.LinearTree().fit(x, y).C_ == DEFAULT_COST
-    assert lw.LinearTree(C=3.0).fit(*noisy(1200)).C_ == 3.0
+    assert lw.LinearTree().fit(x, y).fitted_.C == DEFAULT_COST
+    assert lw.LinearTree(C=3.0).fit(*noisy(1200)).fitted_.C == 3.0
 
 
 def test_a_folder_without_the_chosen_cost_has_it_among_its_parameters(tmp_path):
@@ -111,7 +111,7 @@ def test_a_folder_without_the_chosen_cost_has_it_among_its_parameters(tmp_path):
     fields = json.loads(manifest.read_text())
     del fields["facts"]["C"]
     manifest.write_text(json.dumps(fields))
-    assert lw.load(tmp_path / "model").C_ == 0.6
+    assert lw.load(tmp_path / "model").fitted_.C == 0.6
     fields["facts"]["C"] = "much"
     manifest.write_text(json.dumps(fields))
     with pytest.raises(ModelFileError, match="cost C"):

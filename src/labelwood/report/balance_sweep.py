@@ -79,8 +79,8 @@ def balance_sweep(
     """
     _check(ratios, curves, parameters or {}, timed_rows, repeats)
     (x, y), (test_x, test_y) = ((as_features(a), as_labels(b)) for a, b in (train, test))
-    for one, other in ((x, y), (test_x, test_y)):
-        check_same_rows(one, other)
+    for features, labels in ((x, y), (test_x, test_y)):
+        check_same_rows(features, labels)
     if test_x.shape[0] == 0 or test_y.nnz == 0:
         raise DataError("the sweep needs test rows with labels")
     if test_y.shape[1] != y.shape[1]:
@@ -129,9 +129,11 @@ def draw(points: Sequence[SweepPoint], path: Path, title: str) -> None:
     for place, (field, what) in enumerate(panels, start=1):
         axes = figure.add_subplot(1, len(panels), place)
         for curve, marker in zip(CURVES, "os^", strict=True):
-            own = [point for point in points if point.curve == curve]
-            if own:
-                axes.plot([getattr(p, field) for p in own], [p.p1 for p in own], marker + "-", ms=4, lw=1, label=curve)
+            drawn = [point for point in points if point.curve == curve]
+            if drawn:
+                axes.plot(
+                    [getattr(p, field) for p in drawn], [p.p1 for p in drawn], marker + "-", ms=4, lw=1, label=curve
+                )
         start = [point for point in points if point.ratio == 0][:1]
         for point in start:
             axes.plot([getattr(point, field)], [point.p1], "k*", ms=11, label="balance 0")
@@ -174,9 +176,9 @@ def _tree_key(curve: str, ratio: float) -> tuple[Any, ...]:
 
 
 def _measured(model: LinearTree, curve: str, ratio: float, x: Any, y: Any, train_seconds: float) -> SweepPoint:
-    one, five = model.search(x, 1), model.search(x, 5)
+    best, five = model.search(x, 1), model.search(x, 5)
     metrics = evaluate(five.top, y, ks=(1, 3, 5))
-    tree = model.trees_[0]
+    tree = model.fitted_.trees[0]
     return SweepPoint(
         curve=curve,
         ratio=ratio,
@@ -184,9 +186,9 @@ def _measured(model: LinearTree, curve: str, ratio: float, x: Any, y: Any, train
         p1=metrics["P@1"],
         p3=metrics["P@3"],
         p5=metrics["P@5"],
-        depth1=float(one.depth.mean()),
+        depth1=float(best.depth.mean()),
         depth5=float(five.depth.mean()),
-        blocks1=float(one.n_blocks.mean()),
+        blocks1=float(best.n_blocks.mean()),
         blocks5=float(five.n_blocks.mean()),
         **dict.fromkeys(TIMES, 0.0),  # measured later, all trees in turns
         n_nodes=tree.n_nodes,

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelwood.errors import BudgetError
 from labelwood.memory import memory_text
-from labelwood.models.base import Arrays
+from labelwood.storage.schema import Arrays
 from labelwood.models.linear.weight_blocks import WeightBlocks
 
 # A cut this close below the budget is good enough: each try rebuilds all blocks.
@@ -34,9 +34,9 @@ def joined_blocks(n_features: int, parts: Sequence[BlockRange]) -> WeightBlocks:
         for name, array in _slices(part, words_of).items():
             pieces.setdefault(name, []).append(array)
     arrays: Arrays = {}
-    for name, found in pieces.items():
+    for name, arrays_of_parts in pieces.items():
         # The lengths of blocks come in; where each begins goes out.
-        joined = np.concatenate(found)
+        joined = np.concatenate(arrays_of_parts)
         arrays[name] = np.concatenate([[0], np.cumsum(joined)]).astype(np.int64) if name.endswith("_start") else joined
     return WeightBlocks(n_features, arrays)
 
@@ -44,17 +44,17 @@ def joined_blocks(n_features: int, parts: Sequence[BlockRange]) -> WeightBlocks:
 def _slices(part: BlockRange, n_top: int) -> Arrays:
     """The arrays of a range of blocks: lengths in place of starts, top bitmaps widened to n_top words."""
     a, first, last = part.blocks.arrays, part.first, part.last
-    found: Arrays = {}
+    sliced: Arrays = {}
     for name in ("child_start", "word_start", "row_start", "payload_start"):
-        found[name] = np.diff(a[name][first : last + 1])
-    own_top = max(1, -(-part.blocks.n_features // 4096))
-    widen = ((0, 0), (0, n_top - own_top))
-    bits = a["top_bits"].reshape(-1, own_top)[first:last]
-    rank = a["top_rank"].reshape(-1, own_top)[first:last]
-    found["top_bits"] = np.pad(bits, widen).ravel()
+        sliced[name] = np.diff(a[name][first : last + 1])
+    part_top = max(1, -(-part.blocks.n_features // 4096))
+    widen = ((0, 0), (0, n_top - part_top))
+    bits = a["top_bits"].reshape(-1, part_top)[first:last]
+    rank = a["top_rank"].reshape(-1, part_top)[first:last]
+    sliced["top_bits"] = np.pad(bits, widen).ravel()
     rank = np.pad(rank, widen)
-    rank[:, own_top:] = found["word_start"][:, None]  # all words of the block come before the added, empty ones
-    found["top_rank"] = rank.ravel()
+    rank[:, part_top:] = sliced["word_start"][:, None]  # all words of the block come before the added, empty ones
+    sliced["top_rank"] = rank.ravel()
     for name, start, unit in (
         ("bias", "child_start", 1),
         ("scale", "child_start", 1),
@@ -63,8 +63,8 @@ def _slices(part: BlockRange, n_top: int) -> Arrays:
         ("payload", "payload_start", 1),
     ):
         if name in a:
-            found[name] = a[name][unit * int(a[start][first]) : unit * int(a[start][last])]
-    return found
+            sliced[name] = a[name][unit * int(a[start][first]) : unit * int(a[start][last])]
+    return sliced
 
 
 def stored_as(blocks: WeightBlocks, weights: str, n_threads: int | None, prune: float = 0.0) -> WeightBlocks:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -12,25 +14,21 @@ from scipy import sparse
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError
 from labelwood.labelindex.tree import LabelTree
+from labelwood.labelspace.classes import Classes
+from labelwood.labelspace.growth import grown_labels
 from labelwood.labelspace.pifa import label_vectors
 from labelwood.labelspace.weighting import label_costs
-from labelwood.matrices import as_labels, normalized_rows
+from labelwood.matrices import normalized_rows
+from labelwood.models.base import Model
+from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
 from labelwood.models.linear.block_edits import stored_as, within_budget
 from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
-from labelwood.models.linear.kept_rows import row_arrays
-from labelwood.models.linear.label_forest import LabelForest
-from labelwood.models.linear.linear_tree_params import LINKS
-from labelwood.models.linear.tree_choice import built_tree, leaf_size, own_tree, vectors_for_tree
+from labelwood.models.linear.fitted_tree import FittedLinearTree
+from labelwood.models.linear.kept_rows import KeptRows
+from labelwood.models.linear.linear_tree_params import LINKS, LinearTreeParams, SearchResult
+from labelwood.models.linear.tree_choice import built_tree, given_tree, leaf_size, vectors_for_tree
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
-from labelwood.models.linear.tree_update import (
-    Update,
-    checked_growth,
-    checked_rows,
-    extended_ranks,
-    grown_names,
-    joined_rows,
-    updated_tree,
-)
+from labelwood.models.linear.tree_update import Update, extended_ranks, joined_rows, updated_tree
 from labelwood.models.linear.weight_blocks import (
     WeightBlocks,
     rank_features,
@@ -38,14 +36,16 @@ from labelwood.models.linear.weight_blocks import (
     solver_options,
     training_memory,
 )
+from labelwood.models.persistence import state_of
 from labelwood.progress import SILENT, Progress
 from labelwood.topk import TopK
 
 # What a saved folder holds beside arrays, from above: the manifest and the file's header, for each tree and once more.
 FOLDER_BYTES = 8192
+ASKED = 5  # answers for each row by which costs are compared
 
 
-class LinearTree(LabelForest):
+class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
     """A tree of linear classifiers: every child has one for "some right label is below me, given my parent".
 
     The tree comes from balanced 2-means on label vectors (Parabel, Prabhu et al. 2018), pulled towards a frequency
@@ -53,6 +53,8 @@ class LinearTree(LabelForest):
     """
 
     name = "linear-tree"
+    Parameters = LinearTreeParams
+    FittedState = FittedLinearTree
 
     # training
 
@@ -66,177 +68,263 @@ class LinearTree(LabelForest):
         tree: LabelTree | None = None,
         negatives: Any = None,
     ) -> LinearTree:
-        """The model itself, trained on features x (n_rows, n_features) and labels y (n_rows, n_labels) or a Dataset.
+        """The model itself, trained; see Model.fit.
 
-        memory: refuse with BudgetError, before any work, if training would need more bytes than this beside the data.
         tree: your own tree over the labels, in place of the one made here. negatives: a matrix (n_rows, n_labels) whose
         entries name rows that each label's leaf, and the nodes above it, should also learn from.
         """
-        self._given = (tree, None if negatives is None else as_labels(negatives, "negatives"))
-        try:
-            return super().fit(x, y, memory=memory, progress=progress)
-        finally:
-            del self._given
+        return self._learn(checked_input(x, y, tree=tree, negatives=negatives, progress=progress), memory)
 
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        budget = parameters.budget_bytes()
-        given, negatives = self._given
-        if negatives is not None and negatives.shape != y.shape:
-            raise DataError(f"negatives has the shape {negatives.shape}, but must have that of y, {y.shape}")
-        own = own_tree(given, parameters, y.shape[1], self._words)
-        parameters = replace(parameters, C=self._cost(x, y, parameters, own, negatives, progress))
-        vectors = None if own is not None else vectors_for_tree(x, y, parameters, self._words)
-        rank = rank_features(x)
-        data = self._training_rows(x, y, rank, parameters, negatives)
+    @staticmethod
+    def _train(settings: LinearTreeParams, data: FitInput) -> FittedLinearTree:
+        budget = settings.budget_bytes()
+        users_tree = given_tree(settings, data)
+        cost = _cost(settings, replace(data, tree=users_tree))
+        vectors = None if users_tree is not None else vectors_for_tree(settings, data)
+        rank = rank_features(data.x)
+        rows = _training_rows(settings, data.x, data.y, rank, cost, data.negatives)
         trees, blocks = [], []
-        for number in range(parameters.n_trees):
-            which = "" if parameters.n_trees == 1 else f" of tree {number + 1}"
-            tree = built_tree(vectors, y, parameters, number, progress) if own is None else own
+        for number in range(settings.n_trees):
+            which = "" if settings.n_trees == 1 else f" of tree {number + 1}"
+            tree = built_tree(settings, data, vectors, number) if users_tree is None else users_tree
             trees.append(tree)
-            seeded = replace(data, options=replace(data.options, seed=parameters.seed + (0 if own is None else number)))
-            blocks.append(train_tree(seeded, tree, match_options(parameters), progress, f"classifiers{which}"))
-        kept = (x.copy(), y.copy()) if parameters.keep_rows else None
-        names = self._words.label_names
-        self._finish(trees, blocks, rank, kept, np.zeros(0, np.int32), parameters, budget, y.shape[1], names)
-        self.C_ = parameters.C
-
-    def _cost(
-        self,
-        x: sparse.csr_matrix,
-        y: sparse.csr_matrix,
-        parameters: Any,
-        own: LabelTree | None,
-        negatives: sparse.csr_matrix | None,
-        progress: Progress,
-    ) -> float:
-        """The cost given, or the one that held-out rows choose, for as many trees: several bear a larger one."""
-        if parameters.C is not None:
-            return float(parameters.C)
-        if not is_worth_choosing(x, y):
-            return DEFAULT_COST
-        plain = {"tree": None, "label_features": 0.0, "size_budget": None, "keep_rows": False}
-
-        def answers(cost: float, kept: RowNumbers, held: RowNumbers) -> TopK:
-            trial = LinearTree(**{**parameters.as_dict(), **plain, "C": cost})
-            trial.fit(x[kept], y[kept], tree=own, negatives=None if negatives is None else negatives[kept])
-            return trial.predict(x[held], 5)
-
-        return chosen_cost(y, answers, parameters.seed, progress)
-
-    def _training_rows(
-        self,
-        x: sparse.csr_matrix,
-        y: sparse.csr_matrix,
-        rank: npt.NDArray[np.int32],
-        parameters: Any,
-        negatives: sparse.csr_matrix | None = None,
-    ) -> TrainingRows:
-        by_label = y.tocsc()
-        return TrainingRows(
-            rows=ranked_rows(x, rank, parameters.normalize),
-            n_features=int(rank.max(initial=-1)) + 1,
-            by_label=by_label,
-            options=solver_options(
-                parameters, positive=parameters.C_pos, negative=parameters.C_neg, cluster=parameters.C_cluster
-            ),
-            label_costs=label_costs(np.diff(by_label.indptr).astype(np.int64), y.shape[0], parameters.weighting),
-            given_negatives=negatives,
+            seed = settings.seed + (0 if users_tree is None else number)
+            seeded = replace(rows, options=replace(rows.options, seed=seed))
+            blocks.append(train_tree(seeded, tree, match_options(settings), data.progress, f"classifiers{which}"))
+        state = FittedLinearTree(
+            settings,
+            data.trained_on(),
+            trees=tuple(trees),
+            blocks=tuple(blocks),
+            feature_rank=rank,
+            C=cost,
+            kept_rows=KeptRows(data.x.copy(), data.y.copy()) if settings.keep_rows else None,
         )
+        return _as_stored(state, budget, settings.n_threads)
+
+    @staticmethod
+    def _training_memory(settings: LinearTreeParams, data: FitInput) -> int:
+        # label vectors, then the blocks of every tree
+        x, y = data.x, data.y
+        needed = training_memory(x, y, settings.n_threads, per_weight=8 + 6 * settings.n_trees)
+        if settings.C is None and is_worth_choosing(x, y):
+            needed += 8 * x.nnz + 8 * y.nnz
+        if settings.keep_rows:
+            needed += 8 * x.nnz + 8 * y.nnz
+        if settings.negatives != "tfn":  # beams of two levels, and their (row, node) pairs while they are sorted
+            needed += 64 * settings.match_beam * x.shape[0]
+        return needed
 
     def partial_fit(self, x: Any, y: Any = None, *, earlier: Any = None, progress: Progress = SILENT) -> LinearTree:
         """The model itself, taught new rows x with labels y (or a Dataset); an untrained model is fitted.
 
-        Columns of y beyond those known are new labels. Only nodes above a label of a new row are trained again, from
-        their present weights, on the earlier rows and the new ones. The earlier rows are those the model kept
-        (keep_rows=True), or `earlier`, a pair (x, y) or a Dataset. Retired labels in y are answered again.
+        Columns of y beyond those known, and ids or names that are not known, are new labels. Only nodes above a label
+        of a new row are trained again, from their present weights, on the earlier rows and the new ones. The earlier
+        rows are those the model kept (keep_rows=True), or `earlier`, a pair (x, y) or a Dataset. Retired labels in y
+        are answered again.
         """
-        if not hasattr(self, "n_labels_"):
+        if self._fitted is None:
             return self.fit(x, y, progress=progress)
-        p = self.parameters_
-        new_x, new_y, names = checked_rows(x, y, "partial_fit")
-        self._checked_features(new_x)
-        checked_growth(new_y.shape[1], self.n_labels_)
-        label_names = grown_names(self.label_names_, names, new_y.shape[1])
-        old_x, old_y = self._earlier_rows(earlier, new_y.shape[1])
-        all_x = joined_rows(old_x, new_x, self.n_features_)
-        all_y = joined_rows(old_y, new_y, new_y.shape[1])
-        rank = extended_ranks(self.feature_rank_, new_x)
-        n_new = new_y.shape[1] - self.n_labels_
-        vectors = label_vectors(normalized_rows(all_x), all_y, n_threads=p.n_threads) if n_new else all_x[:0]
-        update = Update(
-            self._training_rows(all_x, all_y, rank, replace(p, C=self.C_)),
-            old_x.shape[0],
-            vectors,
-            ranked_rows(vectors[self.n_labels_ :], rank, p.normalize) if n_new else ranked_rows(all_x[:0], rank, False),
-            p.max_leaf,
-            p.seed,
-        )
-        trees, blocks = [], []
-        for number, (tree, weights) in enumerate(zip(self.trees_, self.blocks_, strict=True)):
-            half = stored_as(weights, "half", p.n_threads)
-            own = replace(update, max_leaf=leaf_size(p, number))
-            grown, taught = updated_tree(own, tree, half, match_options(p), LINKS.index(p.link), progress)
-            trees.append(grown)
-            blocks.append(taught)
-        retired = np.setdiff1d(self.retired_, new_y.indices).astype(np.int32)
-        kept = (all_x, all_y) if p.keep_rows else None
-        self._finish(trees, blocks, rank, kept, retired, p, p.budget_bytes(), new_y.shape[1], label_names)
-        counts = np.bincount(new_y.indices, minlength=new_y.shape[1]).astype(np.int64)
-        counts[: self.n_labels_] += self.label_counts_
-        self._set_shape(self.n_features_, new_y.shape[1], p)
-        self.label_counts_, self.label_names_ = counts, label_names
-        self.n_rows_ += int(new_x.shape[0])
+        state = self.fitted_
+        data = checked_input(x, y, progress=progress, what="partial_fit")
+        self._checked_features(x)
+        new_y, classes = grown_labels(state.trained_on.classes, data.y, data.classes, by_column=isinstance(x, Dataset))
+        before = self._earlier_rows(earlier, classes)
+        self._fitted = _updated(state, replace(data, y=new_y, classes=classes), before, self._threads())
         return self
 
-    def _earlier_rows(self, earlier: Any, n_labels: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-        if earlier is None and self.rows_ is not None:
-            return self.rows_
+    def _earlier_rows(self, earlier: Any, classes: Classes) -> KeptRows:
+        kept = self.fitted_.kept_rows
+        if earlier is None and kept is not None:
+            return kept
         if earlier is None:
             raise DataError(
                 "partial_fit needs the rows that the model was trained on: train it with keep_rows=True, or give "
                 "partial_fit(x, y, earlier=(x, y))"
             )
+        if not isinstance(earlier, (Dataset, tuple, list)):
+            raise DataError(f"earlier must be a pair (x, y) or a Dataset, but is {type(earlier).__name__}")
         pair = (earlier, None) if isinstance(earlier, Dataset) else tuple(earlier)
         if len(pair) != 2:
             raise DataError(f"earlier must be a pair (x, y) or a Dataset, but has {len(pair)} parts")
-        old_x, old_y, _ = checked_rows(pair[0], pair[1], "earlier")
-        self._checked_features(old_x)
-        if old_y.shape[1] > n_labels:
-            raise DataError(f"the earlier rows have {old_y.shape[1]} label columns, the new ones {n_labels}")
-        return old_x, old_y
+        data = checked_input(*pair, what="earlier")
+        self._checked_features(pair[0])
+        y = data.y
+        if not isinstance(earlier, Dataset) and (data.classes.names is not None or data.classes.ids is not None):
+            y, _ = grown_labels(classes, y, data.classes, by_column=False)
+        if y.shape[1] > classes.n:
+            raise DataError(f"the earlier rows have {y.shape[1]} labels, the model with the new rows {classes.n}")
+        return KeptRows(data.x, y)
 
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        # label vectors, then the blocks of every tree
-        needed = training_memory(x, y, parameters.n_threads, per_weight=8 + 6 * parameters.n_trees)
-        if parameters.C is None and is_worth_choosing(x, y):
-            needed += 8 * x.nnz + 8 * y.nnz
-        if parameters.keep_rows:
-            needed += 8 * x.nnz + 8 * y.nnz
-        if parameters.negatives != "tfn":  # beams of two levels, and their (row, node) pairs while they are sorted
-            needed += 64 * parameters.match_beam * x.shape[0]
-        return needed
+    # labels that are gone
 
-    def _finish(
+    def retire(self, labels: Iterable[int]) -> LinearTree:
+        """The model itself, which never answers these labels again; saved models remember it."""
+        state = self.fitted_
+        self._fitted = state.with_retired(np.union1d(state.retired, state.checked_labels(labels, "retire")))
+        return self
+
+    def unretire(self, labels: Iterable[int]) -> LinearTree:
+        """The model itself, which answers these retired labels again, as it was trained to."""
+        state = self.fitted_
+        self._fitted = state.with_retired(np.setdiff1d(state.retired, state.checked_labels(labels, "unretire")))
+        return self
+
+    # answering
+
+    def predict(
         self,
-        trees: list[LabelTree],
-        blocks: list[WeightBlocks],
-        rank: npt.NDArray[np.int32],
-        rows: tuple[sparse.csr_matrix, sparse.csr_matrix] | None,
-        retired: npt.NDArray[np.int32],
-        parameters: Any,
-        budget: int | None,
-        n_labels: int,
-        label_names: tuple[str, ...] | None,
-    ) -> None:
-        """Store the weights as asked, within the budget, and take everything over at once: an error changes nothing."""
-        if budget is None:
-            blocks = [stored_as(part, parameters.weights, parameters.n_threads) for part in blocks]
-        else:
-            beside = rank.nbytes + retired.nbytes + 8 * n_labels + FOLDER_BYTES * (1 + len(trees))
-            beside += sum(array.nbytes for tree in trees for array in tree.to_arrays().values())
-            beside += sum(array.nbytes for array in row_arrays(rows).values())
-            beside += sum(8 + len(name.encode()) for name in label_names or ())
-            blocks = within_budget(blocks, parameters.weights, budget - beside, parameters.n_threads)
-        self.feature_rank_ = rank
-        self.rows_ = rows
-        self._take(trees, blocks, retired)
+        x: Any,
+        k: int = 5,
+        *,
+        allow: Iterable[int] | None = None,
+        deny: Iterable[int] | None = None,
+        beam: int | None = None,
+    ) -> TopK:
+        """The k best labels of every row of x, best first; -1 padded.
+
+        allow, deny: only these labels, or all but these; the search itself skips the others. beam: nodes kept per level
+        (0: exact best-first search), if it should differ from the trained setting.
+        """
+        if allow is None and deny is None and beam is None:
+            return (self._fitted or self._state()).one_row(x, k) or super().predict(x, k)
+        return self.search(x, k, allow=allow, deny=deny, beam=beam).top
+
+    def search(
+        self,
+        x: Any,
+        k: int = 5,
+        *,
+        allow: Iterable[int] | None = None,
+        deny: Iterable[int] | None = None,
+        beam: int | None = None,
+        max_blocks: int = 0,
+        slack: float = 0.0,
+    ) -> SearchResult:
+        """The answers of `predict` with what they cost, and two ways to bound it.
+
+        max_blocks stops each tree's search after so many blocks. slack (0: exact) takes labels below a closed node to
+        be worth at most the node's log score minus slack, and so leaves out nodes that would hardly matter.
+        """
+        return self.fitted_.search(
+            self._rows(x),
+            k,
+            allow=allow,
+            deny=deny,
+            beam=beam,
+            max_blocks=max_blocks,
+            slack=slack,
+            n_threads=self._threads(),
+        )
+
+    def query(
+        self, columns: npt.NDArray[np.int32], values: npt.NDArray[np.float32], k: int = 5
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """(labels, scores) of one row given by its rising columns and their values: the quickest way to ask.
+
+        The same answer as `predict` on that row; fewer than k labels may come back.
+        """
+        # Not by way of fitted_: a call more would be felt here.
+        state: FittedLinearTree = self._fitted or self._state()
+        return state.query(columns, values, k)
+
+
+def _cost(settings: LinearTreeParams, data: FitInput) -> float:
+    """The cost given, or the one that held-out rows choose, for as many trees: several bear a larger one."""
+    if settings.C is not None:
+        return float(settings.C)
+    if not is_worth_choosing(data.x, data.y):
+        return DEFAULT_COST
+    # The user's tree, if there is one, comes with the data.
+    plain = replace(settings, tree=None, label_features=0.0, size_budget=None, keep_rows=False)
+    silent = data.with_progress(SILENT)
+
+    def answers(cost: float, kept: RowNumbers, held: RowNumbers) -> TopK:
+        trial = LinearTree._train(replace(plain, C=cost), silent.take(kept))
+        return trial.predict(data.x[held], min(ASKED, data.n_labels), settings.n_threads).cut(ASKED)
+
+    return chosen_cost(data.y, answers, settings.seed, data.progress)
+
+
+def _training_rows(
+    settings: LinearTreeParams,
+    x: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    rank: npt.NDArray[np.int32],
+    cost: float,
+    negatives: sparse.csr_matrix | None = None,
+) -> TrainingRows:
+    by_label = y.tocsc()
+    return TrainingRows(
+        rows=ranked_rows(x, rank, settings.normalize),
+        n_features=int(rank.max(initial=-1)) + 1,
+        by_label=by_label,
+        options=solver_options(
+            settings, cost, positive=settings.C_pos, negative=settings.C_neg, cluster=settings.C_cluster
+        ),
+        label_costs=label_costs(np.diff(by_label.indptr).astype(np.int64), y.shape[0], settings.weighting),
+        given_negatives=negatives,
+    )
+
+
+def _updated(state: FittedLinearTree, data: FitInput, before: KeptRows, n_threads: int | None) -> FittedLinearTree:
+    """The state after new rows, whose labels are in the state's columns and new ones behind; before: earlier rows."""
+    settings = replace(state.settings, n_threads=n_threads)
+    n_new = data.n_labels - state.n_labels
+    x = joined_rows(before.x, data.x, state.n_features)
+    y = joined_rows(before.y, data.y, data.n_labels)
+    rank = extended_ranks(state.feature_rank, data.x)
+    vectors = label_vectors(normalized_rows(x), y, n_threads=n_threads) if n_new else x[:0]
+    update = Update(
+        _training_rows(settings, x, y, rank, state.C),
+        before.x.shape[0],
+        vectors,
+        ranked_rows(vectors[state.n_labels :], rank, settings.normalize) if n_new else ranked_rows(x[:0], rank, False),
+        settings.max_leaf,
+        settings.seed,
+    )
+    trees, blocks = [], []
+    for number, (tree, weights) in enumerate(zip(state.trees, state.blocks, strict=True)):
+        grown, taught = updated_tree(
+            replace(update, max_leaf=leaf_size(settings, number)),
+            tree,
+            stored_as(weights, "half", n_threads),
+            match_options(settings),
+            LINKS.index(settings.link),
+            data.progress,
+        )
+        trees.append(grown)
+        blocks.append(taught)
+    updated = replace(
+        state,
+        trained_on=_trained_on_both(state.trained_on, data, KeptRows(x, y) if settings.keep_rows else None),
+        trees=tuple(trees),
+        blocks=tuple(blocks),
+        feature_rank=rank,
+        retired=np.setdiff1d(state.retired, data.y.indices).astype(np.int32),
+        kept_rows=KeptRows(x, y) if settings.keep_rows else None,
+    )
+    return _as_stored(updated, settings.budget_bytes(), n_threads)
+
+
+def _trained_on_both(earlier: TrainedOn, data: FitInput, kept: KeptRows | None) -> TrainedOn:
+    """What is remembered after an update: the rows before and the new ones, or those that are kept."""
+    if kept is not None:
+        both = replace(data, x=kept.x, y=kept.y).trained_on()
+        return replace(both, column_names=earlier.column_names)
+    counts = data.trained_on().label_counts
+    counts[: earlier.n_labels] += earlier.label_counts
+    return replace(earlier, n_rows=earlier.n_rows + int(data.x.shape[0]), label_counts=counts, classes=data.classes)
+
+
+def _as_stored(state: FittedLinearTree, budget: int | None, n_threads: int | None) -> FittedLinearTree:
+    """The state with its weights stored as the settings ask, within the budget of bytes if there is one."""
+    weights = state.settings.weights
+    blocks: Sequence[WeightBlocks]
+    if budget is None:
+        blocks = [stored_as(of_tree, weights, n_threads) for of_tree in state.blocks]
+    else:
+        beside = FOLDER_BYTES * (1 + len(state.trees))
+        beside += sum(array.nbytes for name, array in state_of(state)[1].items() if not name.startswith("blocks"))
+        blocks = within_budget(state.blocks, weights, budget - beside, n_threads)
+    return state if all(map(is_, blocks, state.blocks)) else replace(state, blocks=tuple(blocks))

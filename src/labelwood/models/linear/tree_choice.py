@@ -18,78 +18,78 @@ from labelwood.labelspace.frequencies import cover_frequencies, label_frequencie
 from labelwood.labelspace.name_vectors import name_vectors
 from labelwood.labelspace.pifa import label_vectors
 from labelwood.matrices import normalized_rows
-from labelwood.models.base import Words
-from labelwood.progress import Progress
+from labelwood.models.fit_input import FitInput
+from labelwood.models.linear.linear_tree_params import LinearTreeParams
 
 WIDE = 100  # children of a node and labels of a leaf in the wide trees of a forest, at most, as in Bonsai
 
 
-def own_tree(given: LabelTree | None, parameters: Any, n_labels: int, words: Words) -> LabelTree | None:
-    """The user's tree, from `fit(tree=...)` or from the file of the parameter `tree`; None if there is neither."""
-    if given is None and parameters.tree is not None:
-        given = read_hierarchy(parameters.tree, n_labels, words.label_names)
-    if given is not None and given.n_labels != n_labels:
-        raise DataError(f"the tree given has {given.n_labels} labels, but y has {n_labels}")
-    return given
+def given_tree(settings: LinearTreeParams, data: FitInput) -> LabelTree | None:
+    """The user's tree, from `fit(tree=...)` or from the file of the setting `tree`; None if there is neither."""
+    tree = data.tree
+    if tree is None and settings.tree is not None:
+        tree = read_hierarchy(settings.tree, data.n_labels, data.label_names)
+    if tree is not None and tree.n_labels != data.n_labels:
+        raise DataError(f"the tree given has {tree.n_labels} labels, but y has {data.n_labels}")
+    return tree
 
 
-def vectors_for_tree(x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, words: Words) -> sparse.csr_matrix:
+def vectors_for_tree(settings: LinearTreeParams, data: FitInput) -> sparse.csr_matrix:
     """The unit vector of every label: its rows, and the words of its name if label_features is above 0."""
-    vectors = label_vectors(normalized_rows(x), y, n_threads=parameters.n_threads)
-    if not parameters.label_features:
+    vectors = label_vectors(normalized_rows(data.x), data.y, n_threads=settings.n_threads)
+    if not settings.label_features:
         return vectors
-    if words.label_names is None or words.feature_names is None:
+    if data.label_names is None or data.feature_names is None:
         raise DataError(
             "label_features needs the names of labels and features: fit a Dataset that has both, or use a Tagger"
         )
-    names = name_vectors(words.label_names, words.feature_names, x)
-    return normalized_rows((vectors + parameters.label_features * names).astype(np.float32).tocsr())
+    names = name_vectors(data.label_names, data.feature_names, data.x)
+    return normalized_rows((vectors + settings.label_features * names).astype(np.float32).tocsr())
 
 
-def built_tree(
-    vectors: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, number: int, progress: Progress
-) -> LabelTree:
+def built_tree(settings: LinearTreeParams, data: FitInput, vectors: sparse.csr_matrix, number: int) -> LabelTree:
     """Tree `number` of a forest, between balanced 2-means and a frequency code as `balance` says.
 
     Every third tree by similarity alone is one of wide, unbalanced clusters instead.
     """
-    if _is_wide(parameters, number):
+    y = data.y
+    if _is_wide(settings, number):
         tree = build_tree(
             "wide",
             vectors=vectors,
-            arity=min(parameters.arity, WIDE),
-            max_leaf=leaf_size(parameters, number),
-            seed=parameters.seed + number,
-            n_threads=parameters.n_threads,
-            progress=progress,
+            arity=min(settings.arity, WIDE),
+            max_leaf=leaf_size(settings, number),
+            seed=settings.seed + number,
+            n_threads=settings.n_threads,
+            progress=data.progress,
         )
         return popular_first(tree, np.diff(y.tocsc().indptr))
-    balance = parameters.balance
-    if parameters.balance_ratio is not None:
-        balance = balance_of_ratio(parameters.balance_ratio)
-    direct = parameters.path == "direct"
+    balance = settings.balance
+    if settings.balance_ratio is not None:
+        balance = balance_of_ratio(settings.balance_ratio)
+    direct = settings.path == "direct"
     needs_cover = balance > (0 if direct else 1)
     tree = build_tree(
         "direct" if direct else "interpolated",
         vectors=vectors,
         frequencies=label_frequencies(y) if y.nnz else np.ones(y.shape[1]),
-        cover_frequencies=cover_frequencies(y, parameters.cover) if needs_cover and y.nnz else None,
+        cover_frequencies=cover_frequencies(y, settings.cover) if needs_cover and y.nnz else None,
         balance=balance,
-        max_leaf=parameters.max_leaf,
-        collapse=merged_levels(y.shape[1], parameters.max_leaf, parameters.arity),
-        seed=parameters.seed + number,
-        n_threads=parameters.n_threads,
-        progress=progress,
+        max_leaf=settings.max_leaf,
+        collapse=merged_levels(y.shape[1], settings.max_leaf, settings.arity),
+        seed=settings.seed + number,
+        n_threads=settings.n_threads,
+        progress=data.progress,
     )
     return popular_first(tree, np.diff(y.tocsc().indptr))
 
 
-def leaf_size(parameters: Any, number: int) -> int:
+def leaf_size(settings: LinearTreeParams, number: int) -> int:
     """The most labels in a leaf of tree `number` of a forest."""
-    return min(parameters.max_leaf, WIDE) if _is_wide(parameters, number) else int(parameters.max_leaf)
+    return min(settings.max_leaf, WIDE) if _is_wide(settings, number) else int(settings.max_leaf)
 
 
-def _is_wide(parameters: Any, number: int) -> bool:
+def _is_wide(settings: LinearTreeParams, number: int) -> bool:
     """True for every third tree of a forest by similarity alone: it follows the natural clusters, of any size.
 
     Balanced trees that differ only by their seed agree too much, and cut through large groups of labels. One tree of
@@ -97,7 +97,7 @@ def _is_wide(parameters: Any, number: int) -> bool:
     -0.1/+0.4/+0.2, Debian-Depends +0.1/+0.3/+0.2, Bibtex +0.2/+0.2/+0.2, CookingStackExchange -0.1/+0.1/+0.1,
     CVE-Products +0.1/+0.1/0.
     """
-    return number % 3 == 2 and not parameters.balance and not parameters.balance_ratio
+    return number % 3 == 2 and not settings.balance and not settings.balance_ratio
 
 
 def popular_first(tree: LabelTree, counts: npt.NDArray[np.integer[Any]]) -> LabelTree:

@@ -56,12 +56,12 @@ def with_labels(tree: LabelTree, leaves: Int64, vectors: sparse.csr_matrix, max_
 
 def _old_nodes(old: LabelTree, new: LabelTree) -> Int64:
     """For every node of the new tree the one it was: paths to an old label agree as far as the old one goes."""
-    found = np.full(new.n_nodes, -1, np.int64)
+    old_nodes = np.full(new.n_nodes, -1, np.int64)
     for leaf in old.leaves:
         label = int(old.labels_below(int(leaf))[0])
         before, after = old.path(label), new.path(label)
-        found[after[: len(before)]] = before
-    return found
+        old_nodes[after[: len(before)]] = before
+    return old_nodes
 
 
 def start_of(grown: Grown, old: LabelTree, blocks: WeightBlocks, first_new_row: int) -> Earlier:
@@ -88,11 +88,11 @@ def replaced_blocks(grown: Grown, start: Earlier, touched: Int64, trained: Weigh
     n_blocks = np.diff(first_blocks(grown.tree))
     again = np.zeros(grown.tree.n_nodes, bool)
     again[touched] = True
-    own = np.zeros(grown.tree.n_nodes, np.int64)
-    own[touched] = np.cumsum(n_blocks[touched]) - n_blocks[touched]
+    first_trained = np.zeros(grown.tree.n_nodes, np.int64)
+    first_trained[touched] = np.cumsum(n_blocks[touched]) - n_blocks[touched]
     parts = []
     for node in np.flatnonzero(n_blocks > 0):
         source = trained if again[node] and trained is not None else start.blocks
-        first = int(own[node] if again[node] else start.first_block[node])
+        first = int(first_trained[node] if again[node] else start.first_block[node])
         parts.append(BlockRange(source, first, first + int(n_blocks[node])))
     return joined_blocks(max(start.blocks.n_features, 0 if trained is None else trained.n_features), parts)

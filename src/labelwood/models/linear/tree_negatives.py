@@ -43,10 +43,10 @@ def node_rows(rows: npt.NDArray[np.integer], nodes: npt.NDArray[np.integer], n_n
     return NodeRows(starts_of(np.bincount(keys // width, minlength=n_nodes)), (keys % width).astype(np.int32))
 
 
-def merged(one: NodeRows, other: NodeRows) -> NodeRows:
+def merged(first: NodeRows, second: NodeRows) -> NodeRows:
     """The rows of both, node by node."""
-    nodes = [np.repeat(np.arange(len(part.start) - 1), np.diff(part.start)) for part in (one, other)]
-    return node_rows(np.concatenate([one.rows, other.rows]), np.concatenate(nodes), len(one.start) - 1)
+    nodes = [np.repeat(np.arange(len(part.start) - 1), np.diff(part.start)) for part in (first, second)]
+    return node_rows(np.concatenate([first.rows, second.rows]), np.concatenate(nodes), len(first.start) - 1)
 
 
 def rows_above(tree: LabelTree, given: sparse.csr_matrix) -> NodeRows:
@@ -95,12 +95,12 @@ def matched_rows(
 ) -> NodeRows:
     """The rows that a beam search through a trained tree brings to each node; the root has all of them."""
     search = Matching(tree, rows, link, beam, n_threads)
-    found = search.reached()
+    rows_of_nodes = search.reached()
     starts = first_blocks(tree)
     for level in range(tree.max_depth):
         search.descend(level, blocks, int(starts[tree.level_starts[level]]))
-        found = merged(found, search.reached())
-    return found
+        rows_of_nodes = merged(rows_of_nodes, search.reached())
+    return rows_of_nodes
 
 
 def best_leaves(
@@ -108,7 +108,7 @@ def best_leaves(
 ) -> Int64:
     """The leaf with the best path score for every row, as far as a beam search looks."""
     search = Matching(tree, rows, link, beam, n_threads)
-    found = np.full(len(rows), tree.leaves[0], np.int64)
+    leaves = np.full(len(rows), tree.leaves[0], np.int64)
     best = np.full(len(rows), -np.inf, np.float32)
     starts = first_blocks(tree)
     for level in range(tree.max_depth + 1):
@@ -117,8 +117,8 @@ def best_leaves(
         place = scores.argmax(axis=1)
         here = scores[np.arange(len(rows)), place]
         better = here > best
-        found[better] = search.nodes[better, place[better]]
+        leaves[better] = search.nodes[better, place[better]]
         best[better] = here[better]
         if level < tree.max_depth:
             search.descend(level, blocks, int(starts[tree.level_starts[level]]))
-    return found
+    return leaves

@@ -43,12 +43,12 @@ def path_classifiers(tree: LabelTree, blocks: WeightBlocks, label: int) -> list[
     """
     first = blocks.child_start[first_blocks(tree)]
     path = [int(node) for node in tree.path(label)]
-    found = [(child, int(first[parent]) + child - int(tree.first_child[parent])) for parent, child in pairwise(path)]
+    above = [(child, int(first[parent]) + child - int(tree.first_child[parent])) for parent, child in pairwise(path)]
     leaf = path[-1]
-    if found and tree.n_labels_in[leaf] == 1:
-        return found
+    if above and tree.n_labels_in[leaf] == 1:
+        return above
     place = int(np.flatnonzero(tree.labels_below(leaf) == label)[0])
-    return [*found, (tree.n_nodes + label, int(first[leaf]) + place)]
+    return [*above, (tree.n_nodes + label, int(first[leaf]) + place)]
 
 
 def log_score(link: str, margin: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ from scipy import sparse
 
 from labelwood.labelindex.tree import LabelTree
 from labelwood.models.linear.block_edits import BlockRange, joined_blocks
-from labelwood.models.linear.linear_tree_params import LINKS
+from labelwood.models.linear.linear_tree_params import LINKS, LinearTreeParams
 from labelwood.models.linear.tree_negatives import Matching, NodeRows, merged, rows_above
 from labelwood.models.linear.tree_nodes import training_nodes
 from labelwood.models.linear.weight_blocks import Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
@@ -39,11 +38,11 @@ class MatchOptions:
     alone: bool
 
 
-def match_options(parameters: Any) -> MatchOptions | None:
+def match_options(settings: LinearTreeParams) -> MatchOptions | None:
     """How matcher-aware negatives are searched, or None if there are none."""
-    if parameters.negatives == "tfn":
+    if settings.negatives == "tfn":
         return None
-    return MatchOptions(LINKS.index(parameters.link), parameters.match_beam, alone=parameters.negatives == "man")
+    return MatchOptions(LINKS.index(settings.link), settings.match_beam, alone=settings.negatives == "man")
 
 
 def train_tree(
@@ -55,22 +54,35 @@ def train_tree(
     given = None if data.given_negatives is None else rows_above(tree, data.given_negatives)
     if match is None:
         nodes = nodes if given is None else with_extra(nodes, given)
-        return train_blocks(data.rows, data.n_features, in_order, nodes, data.options, progress, what)
+        return _trained(data, in_order, nodes, progress, what)
     search = Matching(tree, data.rows, match.link, match.beam, data.options.n_threads)
     parts = []
     for level in range(tree.max_depth + 1):
         reached = search.reached()
         extra = reached if given is None else merged(reached, given)
         chosen = np.arange(tree.level_starts[level], tree.level_starts[level + 1], dtype=np.int64)
-        own = replace(with_extra(nodes, extra).take(chosen), extra_alone=match.alone)
-        if len(own.child_bound) == len(chosen):  # every node of the level is a leaf of one label: nothing to train
+        of_level = replace(with_extra(nodes, extra).take(chosen), extra_alone=match.alone)
+        if len(of_level.child_bound) == len(chosen):  # every node of the level is a leaf of one label: nothing to train
             continue
-        label = f"{what}, level {level}"
-        blocks = train_blocks(data.rows, data.n_features, in_order, own, data.options, progress, label)
+        blocks = _trained(data, in_order, of_level, progress, f"{what}, level {level}")
         parts.append(BlockRange(blocks, 0, len(blocks.child_start) - 1))
         if level < tree.max_depth:
             search.descend(level, blocks)
     return joined_blocks(data.n_features, parts)
+
+
+def _trained(
+    data: TrainingRows, in_order: sparse.csc_matrix, nodes: Nodes, progress: Progress, what: str
+) -> WeightBlocks:
+    return train_blocks(
+        rows=data.rows,
+        n_features=data.n_features,
+        y_by_place=in_order,
+        nodes=nodes,
+        options=data.options,
+        progress=progress,
+        what=what,
+    )
 
 
 def with_extra(nodes: Nodes, extra: NodeRows) -> Nodes:

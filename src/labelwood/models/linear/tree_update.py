@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.data.dataset import Dataset
-from labelwood.errors import DataError
 from labelwood.labelindex.tree import LabelTree
-from labelwood.matrices import as_features, as_labels, check_same_rows
 from labelwood.models.linear.block_edits import BlockRange, joined_blocks
 from labelwood.models.linear.tree_growth import Grown, replaced_blocks, start_of, touched_nodes, with_labels
 from labelwood.models.linear.tree_negatives import best_leaves, matched_rows
@@ -75,50 +71,29 @@ def updated_tree(
         return grown.tree, replaced_blocks(grown, start, touched, None)
     nodes = costed(training_nodes(grown.tree), grown.tree, data)
     if match is not None:
-        found = matched_rows(tree, wide, data.rows, match.link, match.beam, threads)
+        brought = matched_rows(tree, wide, data.rows, match.link, match.beam, threads)
         nodes = replace(
-            with_extra(nodes, found.moved(_new_nodes(grown, tree), grown.tree.n_nodes)), extra_alone=match.alone
+            with_extra(nodes, brought.moved(_new_nodes(grown, tree), grown.tree.n_nodes)), extra_alone=match.alone
         )
     options = replace(data.options, max_passes=min(data.options.max_passes, UPDATE_PASSES))
-    own = replace(start, first_block=start.first_block[touched], n_children=start.n_children[touched])
-    in_order = data.by_label[:, grown.tree.label_order]
     trained = train_blocks(
-        data.rows, data.n_features, in_order, nodes.take(touched), options, progress, "updating classifiers", own
+        rows=data.rows,
+        n_features=data.n_features,
+        y_by_place=data.by_label[:, grown.tree.label_order],
+        nodes=nodes.take(touched),
+        options=options,
+        progress=progress,
+        what="updating classifiers",
+        earlier=replace(start, first_block=start.first_block[touched], n_children=start.n_children[touched]),
     )
     return grown.tree, replaced_blocks(grown, start, touched, trained)
 
 
-def checked_growth(n_columns: int, n_labels: int) -> None:
-    """Refuse labels y with fewer columns than the model knows."""
-    if n_columns < n_labels:
-        raise DataError(
-            f"y has {n_columns} label columns, but the model knows {n_labels} labels: keep their columns, and add new "
-            "labels after them (retire takes labels away)"
-        )
-
-
-def grown_names(old: tuple[str, ...] | None, new: tuple[str, ...] | None, n_labels: int) -> tuple[str, ...] | None:
-    """The label names after an update; DataError if a known label changed its name or a new one has none."""
-    if old is None:
-        return new
-    if new is None:
-        if len(old) != n_labels:
-            raise DataError(
-                f"the model has label names, and {n_labels - len(old)} labels are new: partial_fit a Dataset with "
-                "label_names"
-            )
-        return old
-    for number, (before, now) in enumerate(zip(old, new, strict=False)):
-        if before != now:
-            raise DataError(f"label {number} is {before!r} in the model but {now!r} in the new rows")
-    return new
-
-
 def _labels_of_new_rows(by_label: sparse.csc_matrix, first_new: int) -> npt.NDArray[np.bool_]:
-    found = np.zeros(by_label.shape[1], bool)
+    in_new_rows = np.zeros(by_label.shape[1], bool)
     columns = np.repeat(np.arange(by_label.shape[1]), np.diff(by_label.indptr))
-    found[columns[by_label.indices >= first_new]] = True
-    return found
+    in_new_rows[columns[by_label.indices >= first_new]] = True
+    return in_new_rows
 
 
 def _new_nodes(grown: Grown, tree: LabelTree) -> npt.NDArray[np.int64]:
@@ -127,18 +102,3 @@ def _new_nodes(grown: Grown, tree: LabelTree) -> npt.NDArray[np.int64]:
     kept = np.flatnonzero(grown.old_nodes >= 0)
     places[grown.old_nodes[kept]] = kept
     return places
-
-
-def checked_rows(x: Any, y: Any, what: str) -> tuple[sparse.csr_matrix, sparse.csr_matrix, tuple[str, ...] | None]:
-    """(features, labels, label names) of a Dataset or of matrices, checked."""
-    names = None
-    if isinstance(x, Dataset):
-        if y is not None:
-            raise DataError(f"{what} takes a Dataset alone, or x and y")
-        names = None if x.label_names is None else tuple(x.label_names)
-        x, y = x.features(), x.y
-    elif y is None:
-        raise DataError(f"{what} needs labels: x and y, or a Dataset")
-    features, labels = as_features(x), as_labels(y)
-    check_same_rows(features, labels)
-    return features, labels, names
