@@ -223,9 +223,10 @@ def _held_out_weights(settings: EnsembleParams, planned: Sequence[PlannedMember]
         return np.full(len(planned), 1 / len(planned))
     order = np.random.default_rng(settings.seed).permutation(n_rows)
     held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
+    taught = data.take(kept)
     answers = []
     for place, member in enumerate(planned, start=1):
-        trial = member.trained(data.take(kept), f"weights, {place} of {len(planned)}")
+        trial = member.trained(taught, f"weights, {place} of {len(planned)}")
         answers.append(trial.predict(data.x[held], min(MEMBER_LABELS, data.n_labels), settings.n_threads))
     return chosen_weights(answers, data.y[held])
 

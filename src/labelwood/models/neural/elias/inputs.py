@@ -140,7 +140,9 @@ def joined(x: sparse.csr_matrix, vectors: Floats | None, encoder: str) -> sparse
 
 def n_inputs(encoder: str, width: int) -> str | int:
     """The columns that index and ranker see, as a schema tells sizes; width: numbers of a text vector."""
-    return {BOW: "n_features", TEXT: width, BOTH: f"n_features+{width}"}[encoder]
+    if encoder == TEXT:
+        return width
+    return "n_features" if encoder == BOW else f"n_features+{width}"
 
 
 def _loaded(folder: str | None, max_tokens: int) -> tuple[TextEncoder, str]:
