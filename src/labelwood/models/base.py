@@ -47,6 +47,8 @@ class Model(Estimator, ABC, Generic[P, F]):
     text_features: ClassVar[str] = "tfidf"
     # False: training with several threads is lock-free, so every run differs a little; with one thread none does.
     repeatable_with_threads: ClassVar[bool] = True
+    # True: explanations name training rows (Contribution.row), so their texts are worth keeping.
+    explains_by_rows: ClassVar[bool] = False
     n_threads: int | None
     seed: int
 
