@@ -13,6 +13,7 @@ from labelwood.progress import Callback
 
 pytest.importorskip("torch")
 MODELS = {
+    "glas": (lw.GLaS, {"dim": 16, "epochs": 3, "lr": 0.02}),
     "neuralxc": (lw.NeuralXC, {"epochs": 2}),
 }
 N_LABELS = 14

@@ -83,9 +83,9 @@ class Candidates:
         elif self.kind == "hnsw":
             parameters = faiss.SearchParametersHNSW(efSearch=max(effort, n_candidates))
         with _threads(faiss, n_threads):
-            _, places = index.search(_even(queries), n_candidates, params=parameters)
-        found: Int64 = places
-        return found
+            _, near = index.search(_even(queries), n_candidates, params=parameters)
+        places: Int64 = near
+        return places
 
     def _loaded(self, faiss: Any) -> Any:
         if self._index is None:

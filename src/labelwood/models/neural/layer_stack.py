@@ -110,7 +110,7 @@ class LayerStack:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], n_outputs: int, owner: str) -> LayerStack:
-        """The stack of saved arrays that keep LAYERS (and SHORTCUT); ModelFileError if the layers do not fit together."""
+        """The stack of saved arrays that keep LAYERS and SHORTCUT; ModelFileError if the layers do not fit together."""
         if ("activations" in arrays) == ("layers" in arrays):
             raise ModelFileError(f"{owner}: the activations of the layers must be there, once")
         older = "layers" in arrays
