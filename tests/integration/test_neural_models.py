@@ -13,7 +13,8 @@ from labelwood.progress import Callback
 
 pytest.importorskip("torch")
 MODELS = {
-    "glas": (lw.GLaS, {"dim": 16, "epochs": 3, "lr": 0.02}),
+    "dxml": (lw.DXML, {"hidden": 64, "epochs": 4, "n_models": 2}),
+    "glas": (lw.GLaS, {"epochs": 3}),
     "neuralxc": (lw.NeuralXC, {"epochs": 2}),
 }
 N_LABELS = 14

@@ -133,8 +133,8 @@ def _restored_training(shape: Mapping[str, int], arrays: Arrays) -> TrainedOn:
         raise ModelFileError(f"label counts are outside 0..{shape['n_rows']}, the number of training rows")
     names = unpacked(labels["utf8"], labels["ends"]) if "utf8" in labels else None
     ids = labels.get("ids")
-    if ids is not None and np.any(np.diff(ids) <= 0):
-        raise ModelFileError("the label ids do not rise")
+    if ids is not None and len(np.unique(ids)) < len(ids):  # new labels come behind: ids need not rise
+        raise ModelFileError("two labels have the same id")
     column_names = unpacked(columns["utf8"], columns["ends"]) if "utf8" in columns else None
     classes = Classes(shape["n_labels"], ids, names)
     return TrainedOn(shape["n_rows"], shape["n_features"], counts, classes, column_names)

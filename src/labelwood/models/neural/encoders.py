@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,8 +12,7 @@ from labelwood.errors import ParamError, unknown_name
 from labelwood.models.neural.forward import ACTIVATED_SUM, ACTIVATIONS, LINEAR_SUM, NO_SUM
 from labelwood.models.neural.sampling import RowBatch
 from labelwood.models.neural.sparse_layer import SparseLinear
-
-Arrays = dict[str, np.ndarray[Any, Any]]
+from labelwood.storage.schema import Arrays
 
 
 def _same(vectors: Tensor) -> Tensor:

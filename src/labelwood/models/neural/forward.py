@@ -87,6 +87,9 @@ def check_encoder(arrays: Mapping[str, Any], n_inputs: int, owner: str, *, wide:
     wide: the first layer may have more outputs than the vectors have numbers, where a last layer follows.
     """
     check_arrays(ENCODER, arrays, {"n_features": n_inputs}, owner)
+    for layer in ("inner", "outer"):
+        if (layer in arrays) != (f"{layer}_bias" in arrays):
+            raise ModelFileError(f"{owner}: {layer} and {layer}_bias must come together")
     dim = width = int(arrays["table"].shape[1])
     if "inner" in arrays:
         width = len(arrays["inner_bias"])

@@ -48,13 +48,14 @@ def trained_glas(
     """The network trained on rows of length 1 and their labels; on_epoch(epoch, network) is called after each epoch."""
     training, validation = _split(y, settings)
     device = chosen_device(settings.device)
-    with torch_threads(settings.n_threads), torch.random.fork_rng(devices=[]):
+    with torch_threads(1), torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(keyed_bits(settings.seed, 0x696E6974)) >> 1)
         sampled = settings.loss != "softmax" or y.shape[1] > settings.full_softmax
         scale = first_scale(y) if settings.scale is None else settings.scale
         network = GlasNetwork(x.shape[1], y.shape[1], settings, sampled, scale).to(device)
     affinity = LabelAffinity(y[training], settings.adjacency) if settings.regularizer == "glas" else None
     batch_loss = BatchLoss(network, x[training], y[training], affinity, settings, sampled, device)
+    # One torch thread: its matrix products round as the number of threads says, and a seed must give the same bytes.
     plan = TrainingPlan(
         epochs=settings.epochs,
         batch_size=_batch_size(len(training), settings.batch_size),
@@ -63,10 +64,14 @@ def trained_glas(
         checkpoint=settings.checkpoint,
         precision=settings.precision,
         device=settings.device,
-        n_threads=settings.n_threads,
+        n_threads=1,
         identity=identity,
     )
-    held_out = _Validation(network, x[validation], y[validation], batch_loss.seen) if len(validation) else None
+    held_out = (
+        _Validation(network, x[validation], y[validation], batch_loss.seen, settings.n_threads)
+        if len(validation)
+        else None
+    )
 
     def after(epoch: int, history: History) -> None:
         if on_epoch is not None:
@@ -119,11 +124,13 @@ def _groups(network: GlasNetwork, settings: GLaSParams) -> list[ParameterGroup]:
 class _Validation:
     """P@1, in per cent, of the rows that were kept back."""
 
-    def __init__(self, network: GlasNetwork, x: sparse.csr_matrix, y: sparse.csr_matrix, seen: Rows) -> None:
-        self.network, self.x, self.y, self.seen = network, x, y, seen
+    def __init__(
+        self, network: GlasNetwork, x: sparse.csr_matrix, y: sparse.csr_matrix, seen: Rows, n_threads: int | None
+    ) -> None:
+        self.network, self.x, self.y, self.seen, self.n_threads = network, x, y, seen, n_threads
 
     def __call__(self) -> float:
-        vectors = unit_rows(bag_forward(self.network.map.arrays(), self.x, torch.get_num_threads()))
+        vectors = unit_rows(bag_forward(self.network.map.arrays(), self.x, self.n_threads))
         best = self.seen[np.argmax(vectors @ label_vectors(self.network)[self.seen].T, axis=1)]
         return 100.0 * float(np.asarray(self.y[np.arange(len(best)), best]).mean())
 
