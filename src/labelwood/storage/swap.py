@@ -34,10 +34,10 @@ def previous_folders(folder: Path) -> list[Path]:
 def identity(folder: Path) -> tuple[int, int] | None:
     """What tells a folder from another one that took its place; None if there is none."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def put_in_place(new: Path, target: Path, *, replace: bool) -> bool:
