@@ -13,6 +13,11 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 SOURCE = ROOT / "src" / "labelwood"
 NATIVE = ROOT / "native"
+NATIVE_FOLDERS = {
+    "native": "C++20 kernels, plain arrays in and out; `bind/` and `bind_*.cpp` alone know Python.",
+    "bind": "What all bindings share.",
+    "hot": "Compiled once per instruction level.",
+}
 BEGIN, END = "<!-- map -->\n", "<!-- end of map -->\n"
 
 
@@ -34,7 +39,7 @@ def _map(rooms: list[str]) -> list[str]:
     for room in rooms:
         folder, file = SOURCE / room, SOURCE / f"{room}.py"
         lines += _python_room(folder, 0) if folder.is_dir() else [_line(0, file.name, _first_line(file))]
-    return [*lines, *_native_room(NATIVE, 0, "C++20 kernels, plain arrays in and out; `bind*.cpp` alone know Python.")]
+    return lines + _native_room(NATIVE, 0, NATIVE_FOLDERS["native"])
 
 
 def _python_room(folder: Path, depth: int) -> list[str]:
@@ -54,7 +59,8 @@ def _native_room(folder: Path, depth: int, sentence: str) -> list[str]:
         if item.is_dir():
             twin = item.relative_to(NATIVE).as_posix()
             served = next((name for name in (f"{twin}/", f"{twin}.py") if (SOURCE / name).exists()), None)
-            lines += _native_room(item, depth + 1, f"Kernels for `{served}`." if served else "")
+            sentence = f"Kernels for `{served}`." if served else NATIVE_FOLDERS.get(item.name, "")
+            lines += _native_room(item, depth + 1, sentence)
         elif item.suffix == ".hpp" or (item.suffix == ".cpp" and not item.with_suffix(".hpp").is_file()):
             lines.append(_line(depth + 1, item.name, _first_comment(item)))
     return lines

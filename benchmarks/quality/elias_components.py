@@ -14,7 +14,6 @@ the features alone.
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import resource
 import time
@@ -28,7 +27,9 @@ from scipy import sparse
 import labelwood
 from labelwood.data.keyed_random import keyed_order
 from labelwood.matrices import normalized_rows
+from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.neural.elias.calibration import Scoring, log_q
+from labelwood.models.neural.elias.fitted import FittedELIAS
 from labelwood.models.neural.elias.inputs import BOTH
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 from labelwood.models.neural.elias.tree_votes import TreeVotes
@@ -91,14 +92,14 @@ def _read(path: Path, texts: Path | None) -> labelwood.Dataset:
 
 def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) -> list[tuple[str, dict[str, float]]]:
     """(name, figures) of every row of the table."""
-    found: list[tuple[str, dict[str, float]]] = []
+    table: list[tuple[str, dict[str, float]]] = []
     x, y, test_y = train.x, train.y, test.y
 
     def judge(name: str, top: labelwood.TopK, seconds: float | None = None) -> None:
         figures = labelwood.evaluate(top, test_y, train_y=y)
-        found.append((name, {metric: float(figures[metric]) for metric in METRICS}))
+        table.append((name, {metric: float(figures[metric]) for metric in METRICS}))
         if seconds is not None:
-            found[-1][1]["seconds"] = seconds
+            table[-1][1]["seconds"] = seconds
         print(name, {metric: round(figures[metric], 2) for metric in METRICS}, flush=True)
 
     if options.trees:
@@ -114,46 +115,45 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
     seconds = time.process_time() - started
     if options.save:
         model.save(options.save)
-    member = model.members_[0]
-    rows = normalized_rows(model._checked_features(test))
-    judge("stage 1", _of_index(model.first_stage_, rows))
-    judge("+ stage 2", _of_index(member.index, rows))
-    if model.ranker_ is not None:
-        _judge_ranked(model, rows, judge, seconds)
+    state = model.fitted_
+    index, first = state.members[0].index, state.first_stage
+    rows = normalized_rows(state.inputs(test.x, test.texts))
+    judge("stage 1", _of_index(first, rows))
+    judge("+ stage 2", _of_index(index, rows))
+    if state.ranker is not None:
+        _judge_ranked(state, rows, judge, seconds)
     if options.models > 1:
         judge(f"+ ensemble x{options.models}", model.predict(test, k=100), seconds)
     for beam in options.beams:
-        for name, index in (("stage 1", model.first_stage_), ("+ stage 2", member.index)):
-            judge(f"{name}, beam {beam}", _of_index(replace(index, beam=min(beam, len(index.edges))), rows))
+        for name, stage in (("stage 1", first), ("+ stage 2", index)):
+            judge(f"{name}, beam {beam}", _of_index(replace(stage, beam=min(beam, len(stage.edges))), rows))
     for name, figure in model.structure().items():
         print(f"{name}: {figure:g}")
-    return found
+    return table
 
 
-def _judge_ranked(model: labelwood.ELIAS, rows: sparse.csr_matrix, judge: Any, seconds: float) -> None:
+def _judge_ranked(state: FittedELIAS, rows: sparse.csr_matrix, judge: Any, seconds: float) -> None:
     """The rows of the table for the first index with ranker, candidates, calibration and the vote of its trees."""
-    member, ranker = model.members_[0], model.ranker_
+    member, ranker = state.members[0], state.ranker
     chosen, short = member.scoring, member.index.shortlist(rows)
-    for n_candidates in sorted({0, model.candidates_}):
+    for n_candidates in sorted({0, state.candidates}):
         labels, log_p, margins = ranker.judged(rows, short.labels, short.log_p, n_candidates)
         name = f"+ {n_candidates} candidates" if n_candidates else "+ ranker"
         for scoring in (Scoring(), chosen):
             top = labelwood.TopK(*top_of(labels, scoring.base(log_p, log_q(margins)), 100))
             judge(f"{name}, p^{scoring.power_p:g} q", top)
-    scores = chosen.scores(log_p, log_q(margins), model.label_counts_[np.maximum(labels, 0)])
+    scores = chosen.scores(log_p, log_q(margins), state.trained_on.label_counts[np.maximum(labels, 0)])
     judge(f"+ calibration, w {chosen.weight:g}", labelwood.TopK(*top_of(labels, scores, 100)), seconds)
-    if model.votes_ is not None:
+    if state.votes is not None:
         # The first tree of each forest is the one that a model with one index has.
-        alone = [_first_tree(forest) for forest in model.votes_.forests]
-        voted = TreeVotes(alone, model.votes_.weight).added(rows, labels, np.where(labels < 0, 0.0, scores))
-        judge(f"+ vote of linear trees, weight {model.votes_.weight:g}", labelwood.TopK(*top_of(*voted, 100)))
+        alone = tuple(_first_tree(forest) for forest in state.votes.forests)
+        voted = TreeVotes(alone, state.votes.weight).added(rows, labels, np.where(labels < 0, 0.0, scores))
+        judge(f"+ vote of linear trees, weight {state.votes.weight:g}", labelwood.TopK(*top_of(*voted, 100)))
 
 
-def _first_tree(forest: labelwood.LinearTree) -> labelwood.LinearTree:
-    alone = copy.copy(forest)
-    alone.parameters_ = replace(forest.parameters_, n_trees=1)
-    alone._take(forest.trees_[:1], forest.blocks_[:1])
-    return alone
+def _first_tree(forest: FittedLinearTree) -> FittedLinearTree:
+    settings = replace(forest.settings, n_trees=1)
+    return replace(forest, settings=settings, trees=forest.trees[:1], blocks=forest.blocks[:1])
 
 
 def _of_index(index: LearnedIndex, rows: sparse.csr_matrix) -> labelwood.TopK:

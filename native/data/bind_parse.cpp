@@ -1,3 +1,4 @@
+// Rows of text for Python: parsed in parts, and written.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

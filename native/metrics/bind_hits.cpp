@@ -1,3 +1,4 @@
+// Hits and the best possible gains of rows, for Python.
 #include <stdexcept>
 
 #include "bind/bind.hpp"

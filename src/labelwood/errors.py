@@ -32,6 +32,10 @@ class BudgetError(LabelwoodError):
     """The work does not fit into the memory that was allowed."""
 
 
+class MissingExtraError(LabelwoodError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+
 def not_fitted(what: str, how: str) -> NotFittedError:
     """The error for something that is not trained yet, such as ("Tagger", "call fit, or labelwood.load a saved one").
 

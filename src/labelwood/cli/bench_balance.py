@@ -78,7 +78,7 @@ def command(
         if held.x is None:
             raise DataError(f"{test}: holds texts, but {train} holds features")
         points = balance_sweep(
-            (rows.x, rows.y), (held.x, held.y), ratios=grid, curves=[one.strip() for one in cover.split(",")],
+            (rows.x, rows.y), (held.x, held.y), ratios=grid, curves=[curve.strip() for curve in cover.split(",")],
             parameters=parameters, timed_rows=timed_rows, repeats=repeats, progress=progress,
         )  # fmt: skip
     out.mkdir(exist_ok=True)

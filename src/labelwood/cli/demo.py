@@ -82,9 +82,9 @@ def _show_metrics(tagger: Tagger, popular: Tagger, test: Dataset) -> None:
 
     columns = [f"{name}@{k}" for name, ks in (("P", KS), ("nDCG", KS[1:]), ("PSP", KS)) for k in ks]
     rows = []
-    for one in (tagger, popular):
-        found = one.evaluate(test, ks=KS)
-        rows.append([one.model_.name, *(f"{found[column]:.1f}" for column in columns)])
+    for trained in (tagger, popular):
+        figures = trained.evaluate(test, ks=KS)
+        rows.append([trained.model_.name, *(f"{figures[column]:.1f}" for column in columns)])
     show_table(f"On {count(test.n_rows, 'text')} never seen in training, per cent", ("model", *columns), rows)
 
 

@@ -26,8 +26,8 @@ def command(
 
     manifest, arrays = load_folder(model, verify=verify)
     n_bytes = sum(array.nbytes for array in arrays.values())
-    found = load(model)
-    inside = found.model_ if isinstance(found, Tagger) else found
+    loaded = load(model)
+    inside = loaded.model_ if isinstance(loaded, Tagger) else loaded
     structure = inside.structure()
     written = [] if figures is None else _figures(inside, figures)
     if json:

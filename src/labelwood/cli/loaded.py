@@ -26,12 +26,12 @@ class Loaded:
         from labelwood.storage.load import read_manifest
         from labelwood.tagger.tagger import Tagger
 
-        found = load(folder, verify=verify)
+        loaded = load(folder, verify=verify)
         self.extra = read_manifest(folder)["extra"]
         self.folder = folder
-        found.n_threads = threads
-        self.tagger = found if isinstance(found, Tagger) else None
-        self.model = found.model_ if isinstance(found, Tagger) else found
+        loaded.n_threads = threads
+        self.tagger = loaded if isinstance(loaded, Tagger) else None
+        self.model = loaded.model_ if isinstance(loaded, Tagger) else loaded
 
     @property
     def label_names(self) -> Sequence[str] | None:
@@ -96,15 +96,15 @@ class Loaded:
 
     def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
         """What the model's search costs at each k, mean per row; empty for models that do not search."""
-        from labelwood.models.base import Model
+        from labelwood.models.fitted import Fitted
 
-        if type(self.model).search_figures is Model.search_figures:
+        if type(self.model.fitted_).search_figures is Fitted.search_figures:
             return {}  # nothing to ask for, so texts need not be turned into features once more
         rows = data.features() if self.tagger is None else self.tagger.vectorizer_.transform(data.texts or ())
-        found: dict[str, float] = {}
+        figures: dict[str, float] = {}
         for k in ks:
-            found.update(self.model.search_figures(rows, k))
-        return found
+            figures.update(self.model.search_figures(rows, k))
+        return figures
 
     def truth(self, data: Dataset) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
         """(y, unknown): the true labels in this model's numbering, with columns for unknown names at its end."""
@@ -133,7 +133,7 @@ class Loaded:
         from labelwood.metrics.evaluate import evaluate
 
         y, unknown = self.truth(data)
-        found = evaluate(
+        figures = evaluate(
             top,
             y,
             train_y=self.counts(y.shape[1]),
@@ -142,7 +142,7 @@ class Loaded:
             filter_pairs=data.filter_pairs,
             per_band=bool(np.any(self.counts(y.shape[1]))),
         )
-        return found, y, unknown
+        return figures, y, unknown
 
     def counts(self, n_labels: int) -> Any:
         """Training rows of each label, with zeros for labels beyond those the model knows."""

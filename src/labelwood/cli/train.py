@@ -77,11 +77,11 @@ def command(
     budget = None if memory is None else parse_memory(memory)
     if tree is not None and model is None:
         model = "linear-tree"
-    own_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *own_tree], seed, threads)
+    given_tree = [] if tree is None else [f"tree={tree}"]
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads)
     start = time.perf_counter()
     with shown(quiet) as progress:
-        found = read_data(
+        rows = read_data(
             data,
             format=format,
             text=text,
@@ -93,26 +93,26 @@ def command(
             progress=progress,
             quiet=quiet or json,
         )
-        trained = train(found, settings, progress, budget)
+        trained = train(rows, settings, progress, budget)
         seconds = time.perf_counter() - start
-        base = {} if found.index_base is None else {"index_base": found.index_base}
+        base = {} if rows.index_base is None else {"index_base": rows.index_base}
         check_folder(out, force=force)  # another program may have saved there meanwhile
         trained.save(out, extra={"data": str(data)} | base, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     facts = {
         "out": str(out),
-        "kind": "tagger" if found.x is None else "model",
+        "kind": "tagger" if rows.x is None else "model",
         "model": name,
-        "n_rows": found.n_rows,
-        "n_labels": found.n_labels,
+        "n_rows": rows.n_rows,
+        "n_labels": rows.n_labels,
         "seconds": round(seconds, 3),
-        "notes": list(found.notes),
+        "notes": list(rows.notes),
     }
     if json:
         show_json(facts)
         return
-    what = f"{count(found.n_rows, 'row')} with {count(found.n_labels, 'label')}"
+    what = f"{count(rows.n_rows, 'row')} with {count(rows.n_labels, 'label')}"
     show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
 
 
@@ -124,8 +124,8 @@ class Settings:
         from labelwood.models.registry import AUTO, model_class
         from labelwood.params import Params
 
-        of_features = [one.removeprefix("features.") for one in assignments if one.startswith("features.")]
-        of_model = [one for one in assignments if not one.startswith("features.")]
+        of_features = [text.removeprefix("features.") for text in assignments if text.startswith("features.")]
+        of_model = [text for text in assignments if not text.startswith("features.")]
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}

@@ -38,11 +38,11 @@ def label_matrix(rows: Sequence[Sequence[str]], ids: Mapping[str, int]) -> tuple
     indptr = np.zeros(len(rows) + 1, np.int64)
     columns: list[int] = []
     for row, names in enumerate(rows):
-        found = set()
+        numbers = set()
         for name in names:
             number = ids.get(name)
-            found.add(extra.setdefault(name, len(ids) + len(extra)) if number is None else number)
-        columns.extend(sorted(found))
+            numbers.add(extra.setdefault(name, len(ids) + len(extra)) if number is None else number)
+        columns.extend(sorted(numbers))
         indptr[row + 1] = len(columns)
     shape = (len(rows), len(ids) + len(extra))
     return sparse.csr_matrix((np.ones(len(columns), np.float32), columns, indptr), shape=shape), tuple(extra)

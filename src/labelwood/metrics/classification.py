@@ -39,14 +39,14 @@ def counts_at(hits: Hits, ks: list[int]) -> dict[int, LabelCounts]:
     """The per-label counts of the first k answers, for each k."""
     truth = _truth_counts(hits)
     hit, predicted = np.zeros(hits.n_labels, np.int64), np.zeros(hits.n_labels, np.int64)
-    found: dict[int, LabelCounts] = {}
+    by_k: dict[int, LabelCounts] = {}
     done = 0
     for k in sorted(ks):
         places = slice(done, k)  # each place is counted once, however many k follow
         more_hit, more_predicted = _tally(hits, hits.top.labels[:, places], hits.hit[:, places])
         hit, predicted, done = hit + more_hit, predicted + more_predicted, k
-        found[k] = LabelCounts(hit, predicted, truth)
-    return found
+        by_k[k] = LabelCounts(hit, predicted, truth)
+    return by_k
 
 
 def classification_at(hits: Hits, k: int, counts: LabelCounts) -> dict[str, float]:

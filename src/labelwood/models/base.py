@@ -29,6 +29,7 @@ P = TypeVar("P", bound=Params)
 F = TypeVar("F", bound=Fitted[Any])
 M = TypeVar("M", bound="Model[Any, Any]")
 SCORED_AT = 5  # `score` is nDCG at this k
+_THREADS = Params.ranges()["n_threads"]
 PROBABLE_LABELS = 100  # labels of a row that predict_proba and decision_function give
 
 
@@ -255,7 +256,7 @@ class Model(Estimator, ABC, Generic[P, F]):
     def _threads(self) -> int | None:
         """The threads to work with; ParamError if someone has set what is no number of threads."""
         threads = self.n_threads
-        if threads is not None:
+        if threads is not None and not _THREADS.accepts(threads):  # the quick check first: single queries come here too
             self.Parameters.checked({"n_threads": threads}, type(self).__name__)
         return threads
 
@@ -263,7 +264,7 @@ class Model(Estimator, ABC, Generic[P, F]):
         """The rows that the fitted state is asked with."""
         state = self.fitted_
         texts = x.texts if isinstance(x, Dataset) else None
-        return state.inputs(self._checked_features(x), texts)
+        return state.inputs(self._checked_features(x), texts, self._threads())
 
     def _checked_features(self, x: Any) -> sparse.csr_matrix:
         trained_on = self.fitted_.trained_on

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.data.dataset import Dataset
 from labelwood.errors import ModelFileError, ParamError
-from labelwood.models.base import Arrays, Model, Words
-from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.mixing import chosen_weights, mixed
-from labelwood.models.persistence import model_state, restored_model
+from labelwood.models.base import Model
+from labelwood.models.explanation import Explanation, Share, combined
+from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.models.fitted import Fitted
+from labelwood.models.mixing import chosen_weights, mixed, score_of
+from labelwood.models.persistence import restored, state_of
 from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.params import Params, param
 from labelwood.progress import Callback, Progress
+from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed
 from labelwood.topk import TopK
 
 # Every member is asked for at least this many labels: one that it ranks low may win together with the others. A fixed
@@ -26,6 +28,8 @@ from labelwood.topk import TopK
 MEMBER_LABELS = 50
 # Below this many rows the held-out ones say nothing: all members then weigh the same.
 SMALLEST_HOLDOUT = 50
+
+Weights = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,86 @@ class EnsembleParams(Params):
     holdout: float = param(0.1, "share of the rows held out to choose weights; 0: equal weights", low=0, high=0.5)
 
 
-class Ensemble(Model):
+@dataclass(frozen=True, eq=False)
+class FittedEnsemble(Fitted[EnsembleParams]):
+    """The fitted states of the members, and their weights, which sum to 1."""
+
+    name = "ensemble"
+    members: tuple[Fitted[Any], ...]
+    weights: Weights
+
+    # answering
+
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k labels of every row with the largest weighted sums of the members' scores."""
+        return mixed(self._asked(x, k, n_threads), self.weights, k)
+
+    def _asked(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> list[TopK]:
+        width = min(max(k, MEMBER_LABELS), self.n_labels)
+        # Members see features alone: one that would read texts says so.
+        return [member.predict(member.inputs(x, None), width, n_threads) for member in self.members]
+
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """One share for each member, with its own reasons; a member that does not answer the label adds 0.
+
+        Members are asked as for a short list of answers; if none of them names the label, as for the longest one.
+        """
+        answers = self._asked(row, MEMBER_LABELS, n_threads)
+        if not any(score_of(top, label) for top in answers):
+            answers = self._asked(row, self.n_labels, n_threads)
+        shares, total = [], 0.0
+        for member, weight, top in zip(self.members, self.weights.tolist(), answers, strict=True):
+            score = score_of(top, label)
+            why = Explanation(label, 0.0, (), ())
+            if score:
+                why = replace(member.explain(member.inputs(row, None), label, n_threads), score=score)
+            shares.append(Share(member.name, weight, why))
+            total += weight * score
+        return combined(label, float(np.float32(total)), shares)
+
+    def structure(self) -> dict[str, float]:
+        """The weight of every member, by its place and name."""
+        weighted = zip(self.members, self.weights.tolist(), strict=True)
+        return {f"weight of {place}, {member.name}": weight for place, (member, weight) in enumerate(weighted, start=1)}
+
+    # storage
+
+    @classmethod
+    def schema(cls, settings: EnsembleParams, facts: Mapping[str, Any]) -> Schema:
+        """The weights, and the arrays of every member, which it checks itself."""
+        n_members = len(_saved_members(facts))
+        weights = ArrayRule("float64", (n_members,), low=0, finite=True)
+        return {"weights": weights, **{_prefix(number): PART for number in range(n_members)}}
+
+    def arrays(self) -> Arrays:
+        """The weights and the members' arrays."""
+        arrays: Arrays = {"weights": self.weights}
+        for number, member in enumerate(self.members):
+            arrays |= prefixed(_prefix(number), state_of(member)[1])
+        return arrays
+
+    def facts(self) -> dict[str, Any]:
+        """The manifest fields of every member."""
+        return {"members": [state_of(member)[0] for member in self.members]}
+
+    @classmethod
+    def restore(
+        cls, settings: EnsembleParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedEnsemble:
+        """The state of saved members; ModelFileError if they answer other rows or labels, or weigh nothing."""
+        weights = arrays["weights"]
+        if not np.all(weights > 0):
+            raise ModelFileError(f"ensemble: every member has a weight above 0, but here {weights!r:.200}")
+        members = []
+        for number, fields in enumerate(_saved_members(facts)):
+            member = restored(fields, part(_prefix(number), arrays), f"member {number + 1}")
+            if (member.n_features, member.n_labels) != (trained_on.n_features, trained_on.n_labels):
+                raise ModelFileError(f"ensemble: member {number + 1} answers other rows or labels")
+            members.append(member)
+        return cls(settings, trained_on, tuple(members), weights)
+
+
+class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     """Several models asked together: the mean of their scores, with weights that held-out rows chose.
 
     Weights come from greedy selection with replacement (Caruana et al., ICML 2004), which never falls below the best
@@ -53,157 +136,111 @@ class Ensemble(Model):
 
     name = "ensemble"
     Parameters = EnsembleParams
+    FittedState = FittedEnsemble
 
-    # training
-
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        untrained = members_of(parameters, y.shape[1], x.nnz)
-        weights = given_weights(parameters.weights, len(untrained))
-        n_held = int(parameters.holdout * x.shape[0])
-        if weights is None and len(untrained) > 1 and n_held >= SMALLEST_HOLDOUT:
-            order = np.random.default_rng(parameters.seed).permutation(x.shape[0])
-            held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
-            answers = []
-            for number, member in enumerate(untrained):
-                # A copy, so that the second training starts from nothing.
-                trial = type(member)(**member.get_params())
-                what = f"weights, {number + 1} of {len(untrained)}"
-                trial.fit(_dataset(x, y, self._words, kept), progress=_named(progress, what))
-                answers.append(trial.predict(x[held], min(MEMBER_LABELS, y.shape[1])))
-            weights = chosen_weights(answers, y[held])
+    @staticmethod
+    def _train(settings: EnsembleParams, data: FitInput) -> FittedEnsemble:
+        planned = members_of(settings, data.n_labels, data.x.nnz)
+        weights = given_weights(settings.weights, len(planned))
         if weights is None:
-            weights = np.full(len(untrained), 1 / len(untrained))
-        used = [number for number in range(len(untrained)) if weights[number] > 0]
-        for number in used:
-            what = f"{untrained[number].name}, {number + 1} of {len(untrained)}"
-            untrained[number].fit(_dataset(x, y, self._words), progress=_named(progress, what))
-        self.members_ = [untrained[number] for number in used]
-        self.weights_ = weights[used]
+            weights = _held_out_weights(settings, planned, data)
+        members = [
+            member.trained(data, f"{member.model.name}, {place} of {len(planned)}")
+            for place, (member, weight) in enumerate(zip(planned, weights, strict=True), start=1)
+            if weight > 0
+        ]
+        return FittedEnsemble(settings, data.trained_on(), tuple(members), weights[weights > 0])
 
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        copies = 8 * (x.nnz + y.nnz)  # the rows that are not held out
-        members = members_of(parameters, y.shape[1], x.nnz)
-        return int(copies + sum(member.estimate_memory(x, y) for member in members))
-
-    # answering
-
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        return mixed(self._asked(x, k), self.weights_, k)
-
-    def _asked(self, x: sparse.csr_matrix, k: int) -> list[TopK]:
-        width = min(max(k, MEMBER_LABELS), self.n_labels_)
-        return [member.predict(x, width) for member in self.members_]
-
-    def structure(self) -> dict[str, float]:
-        """The weight of every member, by its place and name."""
-        self._check_fitted()
-        named = zip(self.members_, self.weights_.tolist(), strict=True)
-        return {f"weight of {number + 1}, {member.name}": weight for number, (member, weight) in enumerate(named)}
-
-    # explanations
-
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        """The reasons of the member that gives the label most, and a last node for what the others change."""
-        answers = self._asked(row, MEMBER_LABELS)
-        shares = np.array([_score_of(top, label) for top in answers]) * self.weights_
-        if not shares.any():  # nobody answers it: what a longer list would say
-            own = [member.explain(row, label).score for member in self.members_]
-            shares = np.array(own) * self.weights_
-        best = int(np.argmax(shares))
-        why = self.members_[best].explain(row, label)
-        score = float(np.float32(shares.sum()))
-        others = float(np.log(score) - np.log(why.score)) if score > 0 and why.score > 0 else 0.0
-        last = 1 + max((node.node for node in why.nodes), default=-1)
-        rest = Contribution(node=last, feature=-1, value=1.0, weight=others, contribution=others)
-        return Explanation(label, score, (*why.nodes, NodeScore(last, others, others)), (*why.contributions, rest))
-
-    # storage
-
-    def _arrays(self) -> Arrays:
-        arrays: Arrays = {"weights": self.weights_}
-        for number, member in enumerate(self.members_):
-            arrays.update({f"member{number}.{name}": array for name, array in model_state(member)[1].items()})
-        return arrays
-
-    def _facts(self) -> dict[str, Any]:
-        members = [model_state(member)[0] for member in self.members_]
-        for fields in members:  # the threads are the ensemble's, and no part of what was learnt
-            fields["parameters"] = {**fields["parameters"], "n_threads": None}
-        return {"members": members}
-
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        weights = arrays["weights"]
-        fields = facts["members"]
-        if not fields or weights.shape != (len(fields),) or weights.dtype != np.float64 or not np.all(weights > 0):
-            raise ModelFileError(f"ensemble: weights {weights!r:.200} for {len(fields)} members")
-        members = []
-        for number, own in enumerate(fields):
-            prefix = f"member{number}."
-            parts = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-            own = {**own, "parameters": {**own["parameters"], "n_threads": self.parameters_.n_threads}}
-            member = restored_model(own, parts, f"member {number + 1}")
-            if (member.n_features_, member.n_labels_) != (self.n_features_, self.n_labels_):
-                raise ModelFileError(f"ensemble: member {number + 1} answers other rows or labels")
-            members.append(member)
-        self.members_, self.weights_ = members, weights
+    @staticmethod
+    def _training_memory(settings: EnsembleParams, data: FitInput) -> int:
+        copies = 8 * (data.x.nnz + data.y.nnz)  # the rows that are not held out
+        planned = members_of(settings, data.n_labels, data.x.nnz)
+        return int(copies + sum(member.model._training_memory(member.settings, data) for member in planned))
 
 
-def members_of(parameters: Any, n_labels: int, n_nonzeros: int) -> list[Model]:
-    """The untrained members that the parameters name, each with its own seed and settings; ParamError if wrong."""
-    names = [name.strip() for name in parameters.models.split(",")]
+@dataclass(frozen=True)
+class PlannedMember:
+    """A member before its training: the model and its settings."""
+
+    model: type[Model[Any, Any]]
+    settings: Params
+
+    def trained(self, data: FitInput, what: str) -> Fitted[Any]:
+        """The member's fitted state; what: how its progress is told."""
+        state: Fitted[Any] = self.model._train(self.settings, data.with_progress(_named(data.progress, what)))
+        return state
+
+
+def members_of(settings: EnsembleParams, n_labels: int, n_nonzeros: int) -> list[PlannedMember]:
+    """The members that the settings name, each with its own seed and settings; ParamError if they are wrong."""
+    names = [name.strip() for name in settings.models.split(",")]
     if names == [AUTO]:
         quick = recommended_model(n_labels, n_nonzeros) == "one-vs-all"
         names = ["one-vs-all" if quick else "linear-tree", "linear-tree"]
     if Ensemble.name in names:
         raise ParamError("Ensemble: models must not name an ensemble itself")
-    settings: dict[str, list[str]] = {}
-    for setting in (parameters.settings or "").split():
+    assignments: dict[str, list[str]] = {}
+    for setting in (settings.settings or "").split():
         owner, dot, assignment = setting.partition(".")
         if not dot or owner not in names:
             known = ", ".join(dict.fromkeys(names))
             raise ParamError(f"Ensemble: settings must be 'MODEL.KEY=VALUE' of {known}, but has {setting!r}")
-        settings.setdefault(owner, []).append(assignment)
+        assignments.setdefault(owner, []).append(assignment)
     members = []
     for number, name in enumerate(names):
         cls = model_class(name)
-        own = cls.Parameters.parse(settings.get(name, []), cls.__name__)
-        member = cls(**{"seed": parameters.seed + number, "n_threads": parameters.n_threads, **own})
-        if member.reads_texts:  # an ensemble hands features on, never texts
-            raise ParamError(f"Ensemble: {name} would read texts ({', '.join(settings[name])}); members see features")
-        members.append(member)
+        given = cls.Parameters.parse(assignments.get(name, []), cls.__name__)
+        model = cls(**{"seed": settings.seed + number, "n_threads": settings.n_threads, **given})
+        if model.reads_texts:  # an ensemble hands features on, never texts
+            raise ParamError(
+                f"Ensemble: {name} would read texts ({', '.join(assignments[name])}); members see features"
+            )
+        members.append(PlannedMember(cls, model._settings()))
     return members
 
 
-def given_weights(text: str | None, n_members: int) -> npt.NDArray[np.float64] | None:
+def given_weights(text: str | None, n_members: int) -> Weights | None:
     """The weights of a text like '2,1', summing to 1, or None for None; ParamError if they are none."""
     if text is None:
         return None
     try:
-        weights = np.array([float(part) for part in text.split(",")])
+        numbers = np.array([float(word) for word in text.split(",")])
     except ValueError:
-        weights = np.zeros(0)
-    if len(weights) != n_members or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not weights.any():
+        numbers = np.zeros(0)
+    if len(numbers) != n_members or not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or not numbers.any():
         raise ParamError(
             f"Ensemble: weights must be {n_members} numbers from 0 up, commas between, not all 0, but is {text!r}"
         )
-    found: npt.NDArray[np.float64] = weights / weights.sum()
-    return found
+    weights: Weights = numbers / numbers.sum()
+    return weights
 
 
-def _dataset(
-    x: sparse.csr_matrix, y: sparse.csr_matrix, words: Words, rows: npt.NDArray[np.int64] | None = None
-) -> Dataset:
-    texts: Sequence[str] | None = words.texts
-    if rows is not None:
-        x, y = x[rows], y[rows]
-        texts = None if texts is None else [texts[row] for row in rows]
-    return Dataset(x, y, texts=texts, label_names=words.label_names, feature_names=words.feature_names)
+def _held_out_weights(settings: EnsembleParams, planned: Sequence[PlannedMember], data: FitInput) -> Weights:
+    """The weights that held-out rows choose, by members trained on the other rows; all the same if rows are few."""
+    n_rows = data.x.shape[0]
+    n_held = int(settings.holdout * n_rows)
+    if len(planned) == 1 or n_held < SMALLEST_HOLDOUT:
+        return np.full(len(planned), 1 / len(planned))
+    order = np.random.default_rng(settings.seed).permutation(n_rows)
+    held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
+    taught = data.take(kept)
+    answers = []
+    for place, member in enumerate(planned, start=1):
+        trial = member.trained(taught, f"weights, {place} of {len(planned)}")
+        answers.append(trial.predict(data.x[held], min(MEMBER_LABELS, data.n_labels), settings.n_threads))
+    return chosen_weights(answers, data.y[held])
+
+
+def _saved_members(facts: Mapping[str, Any]) -> list[Any]:
+    fields = facts["members"]
+    if not isinstance(fields, list) or not fields:
+        raise ModelFileError(f"ensemble: 'members' must be a list of models, but is {fields!r:.80}")
+    return fields
+
+
+def _prefix(number: int) -> str:
+    return f"member{number}."
 
 
 def _named(progress: Progress, what: str) -> Progress:
     return Callback(lambda step, done, total: progress.step(f"{what}: {step}", done, total))
-
-
-def _score_of(top: TopK, label: int) -> float:
-    places = np.flatnonzero(top.labels[0] == label)
-    return float(top.scores[0, places[0]]) if len(places) else 0.0

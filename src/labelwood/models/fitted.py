@@ -52,7 +52,9 @@ class Fitted(ABC, Generic[P]):
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
         """The k best labels of every row, 1 <= k <= n_labels."""
 
-    def inputs(self, x: sparse.csr_matrix, texts: Sequence[str] | None) -> sparse.csr_matrix:
+    def inputs(
+        self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None = None
+    ) -> sparse.csr_matrix:
         """What `predict`, `explain` and `search_figures` take, from feature rows and, for models that read, texts."""
         return x
 

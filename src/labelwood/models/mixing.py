@@ -59,6 +59,12 @@ def mixed(answers: Sequence[TopK], weights: Doubles, k: int) -> TopK:
     return TopK(np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)).cut(k)
 
 
+def score_of(top: TopK, label: int) -> float:
+    """The score that the answers for a single row give the label; 0 if it is not among them."""
+    places = np.flatnonzero(top.labels[0] == label)
+    return float(top.scores[0, places[0]]) if len(places) else 0.0
+
+
 def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> Doubles:
     """Weights summing to 1 by greedy selection: the best member first, then, again and again, whoever helps most.
 

@@ -27,13 +27,14 @@ def write_figures(model: ELIAS, folder: str | Path) -> list[Path]:
         raise ParamError("figures need matplotlib: pip install 'labelwood[report]'") from None
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    index = model.members_[0].index
+    state = model.fitted_
+    index = state.members[0].index
     real = index.edges >= 0
-    homes = clusters_per_label(index.edges, index.edge_scores, model.n_labels_)
-    deciles = label_deciles(model.label_counts_)
+    homes = clusters_per_label(index.edges, index.edge_scores, state.n_labels)
+    deciles = label_deciles(state.trained_on.label_counts)
     tenths = np.arange(1, 11)
     per_decile = [homes[deciles == d].mean() if np.any(deciles == d) else 0.0 for d in range(10)]
-    own = kept_partition_edges(index.edges, index.edge_scores, model.partition_, THRESHOLDS)
+    of_partition = kept_partition_edges(index.edges, index.edge_scores, state.partition, THRESHOLDS)
     written = []
 
     def figure(name: str, title: str, across: str, up: str, draw: Any) -> None:
@@ -51,7 +52,7 @@ def write_figures(model: ELIAS, folder: str | Path) -> list[Path]:
         "Edges that were in the first partition",
         "edges with a score from",
         "share",
-        lambda axes: axes.plot(THRESHOLDS, own),
+        lambda axes: axes.plot(THRESHOLDS, of_partition),
     )
     figure(
         "clusters",
@@ -69,8 +70,8 @@ def write_figures(model: ELIAS, folder: str | Path) -> list[Path]:
         axes.legend()
 
     figure("map", "Label classifiers on their principal plane", "first component", "second component", draw_map)
-    if "recall" in model.held_out_:
-        recall = model.held_out_["recall"]
+    if "recall" in state.held_out:
+        recall = state.held_out["recall"]
         figure(
             "recall",
             "Recall on held-out rows",
@@ -83,6 +84,6 @@ def write_figures(model: ELIAS, folder: str | Path) -> list[Path]:
             "What each decile adds to R@100",
             "decile of labels, frequent to rare",
             "recall, per cent",
-            lambda axes: axes.bar(tenths, model.held_out_["deciles"]),
+            lambda axes: axes.bar(tenths, state.held_out["deciles"]),
         )
     return written

@@ -22,7 +22,8 @@ class ArrayRule:
 
     shape: for every dimension a number, or a name with an optional "+1" ("n_labels", "n_blocks+1"): the same name is
     the same size in all arrays of a state. low, below: bounds of its numbers, the upper one exclusive; below may name a
-    size. Bounds are for small arrays: checking them reads the whole array. finite: neither infinite nor NaN.
+    size, as shape does. Bounds are for small arrays: checking them reads the whole array. finite: neither infinite nor
+    NaN.
     """
 
     dtype: str | tuple[str, ...]
@@ -34,6 +35,8 @@ class ArrayRule:
 
 
 Schema = Mapping[str, ArrayRule]
+# The rule of a name that ends in ".": all arrays under that prefix belong to a part that checks them itself.
+PART = ArrayRule((), ())
 WHOLE = ("n_rows", "n_features", "n_labels")  # sizes that every part of a model shares
 
 
@@ -66,7 +69,9 @@ def as_optional(schema: Schema) -> dict[str, ArrayRule]:
 
 def check_arrays(schema: Schema, arrays: Mapping[str, Array], sizes: Mapping[str, int], where: str) -> dict[str, int]:
     """The sizes by name, known ones and those that the arrays show; ModelFileError if an array breaks its rule."""
-    unknown = sorted(set(arrays) - set(schema))
+    parts = tuple(name for name, rule in schema.items() if rule is PART)
+    schema = {name: rule for name, rule in schema.items() if rule is not PART}
+    unknown = sorted(name for name in set(arrays) - set(schema) if not name.startswith(parts))
     if unknown:
         raise ModelFileError(f"{where}: the array {unknown[0]!r:.80} does not belong to this model")
     known = dict(sizes)
@@ -128,11 +133,18 @@ def _check_numbers(name: str, array: Array, rule: ArrayRule, known: Mapping[str,
         return
     if rule.finite and not np.isfinite(array).all():
         raise ModelFileError(f"{where}: the array {name!r} holds numbers that are not finite")
-    below = known[rule.below] if isinstance(rule.below, str) else rule.below
+    below = _bound(rule.below, known)
     if rule.low is not None and not array.min() >= rule.low:
         raise ModelFileError(f"{where}: the array {name!r} holds {array.min()}, below {rule.low:g}")
     if below is not None and not array.max() < below:
         raise ModelFileError(f"{where}: the array {name!r} holds {array.max()}, but must stay below {below:g}")
+
+
+def _bound(below: float | str | None, known: Mapping[str, int]) -> float | None:
+    if not isinstance(below, str):
+        return below
+    size_name, _, more = below.partition("+")
+    return known[size_name] + int(more or 0)
 
 
 def _written(shape: tuple[str | int, ...]) -> str:

@@ -50,9 +50,9 @@ def _find_separator(cells: list[str]) -> tuple[str, str]:
     """The separator of a column of label strings ('' when every cell is one label), and a note on it."""
     plain = [cell for cell in cells if not cell.lstrip().startswith("[")]
     for separator in SEPARATORS:
-        found = sum(separator in cell for cell in plain)
-        if found and found >= SEPARATOR_SHARE * len(plain):
-            return separator, f"labels cut at {separator!r} (found in {found} of {len(plain)} cells)"
+        n_cells = sum(separator in cell for cell in plain)
+        if n_cells and n_cells >= SEPARATOR_SHARE * len(plain):
+            return separator, f"labels cut at {separator!r} (found in {n_cells} of {len(plain)} cells)"
     return (
         "",
         "no separator found in the label column: each cell is one label" if plain else "labels are lists in the cells",

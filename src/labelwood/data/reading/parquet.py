@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from labelwood.data.arrow import require_pyarrow
 from labelwood.data.reading.columns import Columns, choose_columns, join_text
 from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import COMPRESSED, open_bytes, read_all
@@ -22,10 +23,11 @@ def is_parquet(start: Start) -> bool:
 
 def read_parquet(options: TableOptions) -> TextRows:
     """The rows of a Parquet file."""
+    path = options.path
+    require_pyarrow(path, "Parquet")
     import pyarrow
     import pyarrow.parquet
 
-    path = options.path
     if path.suffix.lower() in COMPRESSED:
         source: Any = pyarrow.BufferReader(read_all(path))
     else:

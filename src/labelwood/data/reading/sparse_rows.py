@@ -102,9 +102,9 @@ def read_rows(
     rows = counts.get("rows")
     _report(parser, bad, above, rows)
     _check_widths(path, how, parser, counts, done)
-    found = _assembled(parser, n_features, n_labels, rows, threads)
-    found.notes += _notes(path, how, parser, bad, rows)
-    return found
+    result = _assembled(parser, n_features, n_labels, rows, threads)
+    result.notes += _notes(path, how, parser, bad, rows)
+    return result
 
 
 def dropped(rows: SparseRows, bad: npt.NDArray[np.int64]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
@@ -247,6 +247,6 @@ def _notes(path: Path, how: RowFormat, parser: RowParser, bad: BadRows, rows: in
     if count := parser.duplicate_labels:
         yield f"{path}: {count} entries repeat a label of their row; each label counts once"
     if rows is not None and bad.policy == "skip":
-        found = max(min(parser.n_rows, rows), parser.last_filled_row + 1)
-        if found != rows:
-            yield f"{path}: the header announces {rows} rows, but the file has {found}"
+        n_there = max(min(parser.n_rows, rows), parser.last_filled_row + 1)
+        if n_there != rows:
+            yield f"{path}: the header announces {rows} rows, but the file has {n_there}"

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from labelwood.data.arrow import require_pyarrow
 from labelwood.data.reading.gunzip import Gunzip
 from labelwood.errors import DataError
 
@@ -89,9 +90,10 @@ def _opener(path: Path) -> IO[bytes]:
     if suffix == ".gz":
         return io.BufferedReader(Gunzip(path), 1 << 20)
     if suffix == ".zst":
-        import pyarrow
-
         with path.open("rb"):  # gives Python's own error for a missing file
             pass
+        require_pyarrow(path, ".zst")
+        import pyarrow
+
         return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"), 1 << 20)
     return path.open("rb")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from labelwood.data.arrow import require_pyarrow
 from labelwood.errors import DataError
 from labelwood.storage.leftovers import unfinished
 
@@ -40,13 +41,15 @@ def _make(part: Path) -> None:
 def atomic_output(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary stream whose content becomes `path` when the block ends well (.gz and .zst are compressed)."""
     path = Path(path)
-    with whole_file(path) as part, _opened(part, path.suffix.lower()) as stream:
+    with whole_file(path) as part, _opened(part, path) as stream:
         yield stream
 
 
 @contextmanager
-def _opened(part: Path, suffix: str) -> Iterator[IO[bytes]]:
+def _opened(part: Path, path: Path) -> Iterator[IO[bytes]]:
+    suffix = path.suffix.lower()
     if suffix == ".zst":
+        require_pyarrow(path, ".zst")
         import pyarrow
 
         with pyarrow.output_stream(str(part), compression="zstd") as stream:

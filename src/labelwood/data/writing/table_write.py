@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from labelwood.data.arrow import require_pyarrow
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.fasttext_text import PREFIX
 from labelwood.data.reading.label_cells import SEPARATORS
@@ -40,6 +41,7 @@ def write_jsonl(data: Dataset, path: Path) -> Written:
 
 def write_parquet(data: Dataset, path: Path) -> Written:
     """The file written, its label column lists of names."""
+    require_pyarrow(path, "Parquet")
     import pyarrow
     import pyarrow.parquet
 

@@ -39,12 +39,12 @@ def decile_recall(
 ) -> Doubles:
     """What the labels of each decile add to the recall of all ranked answers, (10,); together they are the recall."""
     rows = n_true > 0
-    found = np.zeros(N_DECILES)
+    added = np.zeros(N_DECILES)
     if rows.any():
         row, place = np.nonzero(hits[rows])
         share = 100 / n_true[rows][row] / int(rows.sum())
-        np.add.at(found, deciles[labels[rows][row, place]], share)
-    return found
+        np.add.at(added, deciles[labels[rows][row, place]], share)
+    return added
 
 
 def clusters_per_label(edges: Int32, scores: Floats, n_labels: int) -> npt.NDArray[np.int64]:
@@ -55,13 +55,13 @@ def clusters_per_label(edges: Int32, scores: Floats, n_labels: int) -> npt.NDArr
 def kept_partition_edges(edges: Int32, scores: Floats, partition: Int32, thresholds: Doubles) -> Doubles:
     """The share of edges from each threshold up that lead to a label of the cluster's own part of the partition."""
     cluster, place = np.nonzero(edges != PAD)
-    own, score = partition[edges[cluster, place]] == cluster, scores[cluster, place]
-    return np.array([own[score >= t].mean() if np.any(score >= t) else np.nan for t in thresholds])
+    kept, score = partition[edges[cluster, place]] == cluster, scores[cluster, place]
+    return np.array([kept[score >= t].mean() if np.any(score >= t) else np.nan for t in thresholds])
 
 
 def plane(vectors: Floats) -> Doubles:
     """The vectors (n, dim) on the plane of their two largest principal components, (n, 2)."""
     centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)
-    found: Doubles = centred @ axes[:, ::-1][:, :2]
-    return found if found.shape[1] == 2 else np.pad(found, ((0, 0), (0, 2 - found.shape[1])))
+    places: Doubles = centred @ axes[:, ::-1][:, :2]
+    return places if places.shape[1] == 2 else np.pad(places, ((0, 0), (0, 2 - places.shape[1])))

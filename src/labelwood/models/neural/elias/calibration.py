@@ -8,7 +8,6 @@ a, b, the tree T and w are chosen on rows that training did not see; w = 0 leave
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +22,7 @@ from labelwood.metrics.hits import hit_matrix
 from labelwood.metrics.ranking import precision, recall
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import top_of
+from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.topk import TopK
 
 Doubles = npt.NDArray[np.float64]
@@ -33,6 +33,14 @@ LOWEST_LOG = -80.0
 POWERS = (0.0, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
 TREE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 N_FEATURES = 4
+_TREE = ("feature", "threshold", "left", "value")
+SCORING: Schema = {
+    "powers": ArrayRule("float64", (3,)),  # of p and q, weight of the tree
+    "tree.feature": ArrayRule("int32", ("n_nodes",), low=-1, below=N_FEATURES, optional=True),
+    "tree.threshold": ArrayRule("float64", ("n_nodes",), optional=True),
+    "tree.left": ArrayRule("int32", ("n_nodes",), optional=True),
+    "tree.value": ArrayRule("float64", ("n_nodes",), optional=True),
+}
 
 
 @dataclass(frozen=True)
@@ -96,15 +104,15 @@ def _best_split(
     n = len(rows)
     if n < 2 * min_leaf:
         return None
-    own = target[rows]
-    total = own.sum()
-    best, found = total * total / n + 1e-9 * n, None
+    wanted = target[rows]
+    total = wanted.sum()
+    best, split = total * total / n + 1e-9 * n, None
     for which in range(features.shape[1]):
         values = features[rows, which]
         cuts = np.unique(np.quantile(values, np.linspace(0, 1, N_BINS + 1)[1:-1], method="lower"))
         side = np.searchsorted(cuts, values, side="left")  # cuts below the value: it is on the right of these
         counts = np.cumsum(np.bincount(side, minlength=len(cuts) + 1))[:-1]
-        sums = np.cumsum(np.bincount(side, weights=own, minlength=len(cuts) + 1))[:-1]
+        sums = np.cumsum(np.bincount(side, weights=wanted, minlength=len(cuts) + 1))[:-1]
         fine = (counts >= min_leaf) & (n - counts >= min_leaf)
         if not fine.any():
             continue
@@ -112,8 +120,8 @@ def _best_split(
         gain[fine] = sums[fine] ** 2 / counts[fine] + (total - sums[fine]) ** 2 / (n - counts[fine])
         at = int(gain.argmax())
         if gain[at] > best:
-            best, found = gain[at], (which, float(cuts[at]))
-    return found
+            best, split = gain[at], (which, float(cuts[at]))
+    return split
 
 
 def log_q(margins: Floats) -> Doubles:
@@ -171,30 +179,24 @@ class Scoring:
             self.power_p, self.power_q, self.weight, tree.feature, tree.threshold, tree.left, tree.value, LOWEST_LOG
         )
 
-    def to_arrays(self, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
-        """The arrays under the names they are saved by."""
-        arrays: dict[str, np.ndarray[Any, Any]] = {
-            "powers": np.array([self.power_p, self.power_q, self.weight], np.float64)
-        }
+    def to_arrays(self) -> Arrays:
+        """The arrays, as SCORING tells them."""
+        arrays: Arrays = {"powers": np.array([self.power_p, self.power_q, self.weight], np.float64)}
         if self.tree is not None:
-            arrays |= {f"tree.{name}": getattr(self.tree, name) for name in ("feature", "threshold", "left", "value")}
-        return {prefix + name: array for name, array in arrays.items()}
+            arrays |= {f"tree.{name}": getattr(self.tree, name) for name in _TREE}
+        return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any], prefix: str) -> Scoring:
-        """The scoring of a saved model; ModelFileError if its tree leads outside itself."""
-        power_p, power_q, weight = arrays[prefix + "powers"].tolist()
-        tree = None
-        if prefix + "tree.feature" in arrays:
-            parts = [arrays[f"{prefix}tree.{name}"] for name in ("feature", "threshold", "left", "value")]
-            feature, _, left, _ = parts
-            inner = np.flatnonzero(feature >= 0)
-            fine = len({len(part) for part in parts}) == 1 and feature.max(initial=-1) < N_FEATURES
-            kinds = [part.dtype for part in parts]
-            fine = fine and kinds == [np.int32, np.float64, np.int32, np.float64] and len(feature) > 0
-            if not fine or np.any(left[inner] <= inner) or np.any(left[inner] + 1 >= len(feature)):
-                raise ModelFileError("elias: the calibration tree is damaged")
-            tree = RegressionTree(*parts)
+    def from_arrays(cls, arrays: Arrays) -> Scoring:
+        """The scoring of saved arrays, which keep their schema; ModelFileError if its tree leads outside itself."""
+        power_p, power_q, weight = arrays["powers"].tolist()
+        if "tree.feature" not in arrays:
+            return cls(power_p, power_q, None, weight)
+        tree = RegressionTree(*(arrays[f"tree.{name}"] for name in _TREE))
+        inner = np.flatnonzero(tree.feature >= 0)
+        left = tree.left[inner]
+        if not len(tree.feature) or np.any(left <= inner) or np.any(left + 1 >= len(tree.feature)):
+            raise ModelFileError("elias: the calibration tree is damaged")
         return cls(power_p, power_q, tree, weight)
 
 

@@ -89,8 +89,8 @@ def initial_edges(matching: sparse.csr_matrix, partition: Int32, kappa: int) -> 
     by_label = matching.tocsc()
     for label in lost.tolist():
         part = slice(by_label.indptr[label], by_label.indptr[label + 1])
-        found, values = by_label.indices[part], by_label.data[part]
-        best = found[np.lexsort((found, -values))].tolist()
+        clusters, values = by_label.indices[part], by_label.data[part]
+        best = clusters[np.lexsort((clusters, -values))].tolist()
         for c in [*best, int(partition[label]), *range(n_clusters)]:
             if _insert(rows[c], label, kappa, homes):
                 break
@@ -151,9 +151,9 @@ def parents(edges: Int32, scores: Floats, n_labels: int) -> Int32:
     order = np.lexsort((cluster, -score, label))
     label, cluster = label[order], cluster[order]
     first = np.concatenate([[True], label[1:] != label[:-1]]) if len(label) else np.zeros(0, bool)
-    found = np.full(n_labels, -1, np.int32)
-    found[label[first]] = cluster[first]
-    return found
+    strongest = np.full(n_labels, -1, np.int32)
+    strongest[label[first]] = cluster[first]
+    return strongest
 
 
 def edges_above(edges: Int32, scores: Floats, threshold: float) -> npt.NDArray[np.bool_]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,96 +14,106 @@ from scipy import sparse
 from labelwood.errors import DataError, ModelFileError
 from labelwood.matrices import normalized_rows
 from labelwood.progress import SILENT, Progress
+from labelwood.storage.schema import Arrays
 
-Arrays = dict[str, np.ndarray[Any, Any]]
+if TYPE_CHECKING:
+    from labelwood.models.neural.text import TextEncoder
+
 Floats = npt.NDArray[np.float32]
 BOW, TEXT, BOTH = "bow", "minilm", "both"
 ENCODERS = (BOW, TEXT, BOTH)
-_TUNED = "text."  # prefix of a fine-tuned encoder's weights
 WIDTH_GUESS = 768  # numbers of a text vector, where only an estimate from above is needed
 
 
+@dataclass(frozen=True, eq=False)
 class TextReader:
-    """The text encoder behind a trained model: texts -> vectors of length 1.
+    """The text encoder behind a trained model: texts -> vectors (n, width) of length 1.
 
     A reader is known by the hash of the encoder's files, so that a model never answers with another encoder than it
-    was trained with. The encoder is loaded at the first text. `weights` are those of a fine-tuned encoder, else None.
+    was trained with. `weights` are those of a fine-tuned encoder, else None. The encoder itself is no part of the
+    value: it is loaded at the first text and kept as a cache.
     """
 
-    def __init__(self, folder: str | None, max_tokens: int, n_threads: int | None) -> None:
-        self.folder, self.max_tokens, self.n_threads = folder, max_tokens, n_threads
-        self.weights: Arrays | None = None
-        self._encoder: Any = None
-        self._known: dict[str, Any] | None = None
+    folder: str | None
+    max_tokens: int
+    width: int
+    sha256: str
+    weights: Arrays | None = None
 
     @classmethod
-    def from_facts(cls, facts: Any, arrays: Arrays, parameters: Any) -> TextReader:
-        """The reader of a saved model; ModelFileError if its facts are damaged."""
-        fine = isinstance(facts, dict) and set(facts) == {"width", "sha256"}
-        if not fine or type(facts["width"]) is not int or facts["width"] < 1 or not isinstance(facts["sha256"], str):
-            raise ModelFileError(f"elias: the text encoder is told by 'width' and 'sha256', but here {facts!r:.80}")
-        reader = cls(parameters.text_model, parameters.max_tokens, parameters.n_threads)
-        reader._known = dict(facts)
-        if parameters.tune_epochs:
-            reader.weights = {name[len(_TUNED) :]: array for name, array in arrays.items() if name.startswith(_TUNED)}
+    def of_folder(cls, folder: str | None, max_tokens: int) -> TextReader:
+        """The reader of the encoder in a folder (None: the installed MiniLM) as it is now."""
+        encoder, sha256 = _loaded(folder, max_tokens)
+        reader = cls(folder, max_tokens, encoder.width, sha256)
+        vars(reader)["_encoder"] = encoder  # the cache: it need not be loaded twice
         return reader
 
-    def to_arrays(self) -> Arrays:
-        """The weights of a fine-tuned encoder under the names they are saved by."""
-        return {_TUNED + name: array for name, array in (self.weights or {}).items()}
+    @classmethod
+    def restored(cls, folder: str | None, max_tokens: int, facts: Any, weights: Arrays | None) -> TextReader:
+        """The reader of a saved model; ModelFileError if its facts are damaged."""
+        return cls(folder, max_tokens, text_width(facts), facts["sha256"], weights)
 
-    def tune(self, texts: Sequence[str], y: sparse.csr_matrix, epochs: int, seed: int, progress: Progress) -> None:
-        """Train the encoder itself to tell the labels of some texts."""
+    def tuned(
+        self,
+        texts: Sequence[str],
+        y: sparse.csr_matrix,
+        epochs: int,
+        *,
+        seed: int,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> TextReader:
+        """The reader whose encoder was trained to tell the labels y of some texts."""
         from labelwood.models.neural.text_tuning import tune_encoder
 
-        self._load()
-        self.weights = tune_encoder(
-            self._encoder, texts, y, epochs, seed=seed, n_threads=self.n_threads, progress=progress
-        )
+        encoder, _ = _loaded(self.folder, self.max_tokens)
+        weights = tune_encoder(encoder, texts, y, epochs, seed=seed, n_threads=n_threads, progress=progress)
+        return replace(self, weights=weights)
 
-    @property
     def facts(self) -> dict[str, Any]:
-        """What is saved of the reader: the width of its vectors and the hash of the encoder."""
-        return dict(self._known or {})
+        """What is saved of the reader beside its weights: the width of its vectors and the hash of the encoder."""
+        return {"width": self.width, "sha256": self.sha256}
 
-    @property
-    def width(self) -> int:
-        """The numbers in a vector; known once texts were read, or from a saved model."""
-        return int(self.facts["width"])
-
-    def vectors(self, texts: Sequence[str], progress: Progress = SILENT) -> Floats:
+    def vectors(self, texts: Sequence[str], n_threads: int | None = None, progress: Progress = SILENT) -> Floats:
         """The vectors (n, width); those of a thousand texts and more are kept in the cache of `text_vectors`."""
         from labelwood.models.neural import text
         from labelwood.models.neural.runtime import torch_threads
 
-        if self._encoder is None:
-            self._load()
+        encoder = self._encoder
         if len(texts) >= text.BLOCK and self.weights is None:  # the cache knows encoders by their files
             return text.text_vectors(
-                texts, self.folder, self.max_tokens, device="cpu", n_threads=self.n_threads, progress=progress
+                texts, self.folder, self.max_tokens, device="cpu", n_threads=n_threads, progress=progress
             )
         import torch
 
-        with torch_threads(self.n_threads), torch.no_grad():
-            found: Floats = self._encoder.encode(list(texts))
-        return found
+        with torch_threads(n_threads), torch.no_grad():
+            vectors: Floats = encoder.encode(list(texts))
+        return vectors
 
-    def _load(self) -> None:
-        from labelwood.models.neural import text
+    @cached_property
+    def _encoder(self) -> TextEncoder:
+        encoder, sha256 = _loaded(self.folder, self.max_tokens)
+        if (encoder.width, sha256) != (self.width, self.sha256):
+            from labelwood.models.neural.text import model_folder
 
-        found = text.TextEncoder(self.folder, self.max_tokens).eval()
-        known = {"width": found.width, "sha256": text.encoder_sha256(self.folder, self.max_tokens)}
-        if self._known is not None and known != self._known:
-            place = text.model_folder(self.folder)
+            place = model_folder(self.folder)
             raise ModelFileError(f"elias: the model was trained with another text encoder than the one in {place}")
         if self.weights is not None:
             from labelwood.models.neural.text_tuning import use_weights
 
             try:
-                use_weights(found, self.weights)
+                use_weights(encoder, self.weights)
             except RuntimeError as error:
                 raise ModelFileError(f"elias: the weights of the text encoder are damaged ({error!s:.200})") from None
-        self._encoder, self._known = found, known
+        return encoder
+
+
+def text_width(facts: Any) -> int:
+    """The numbers of a text vector, from what is saved of a reader; ModelFileError if that is damaged."""
+    fine = isinstance(facts, Mapping) and set(facts) == {"width", "sha256"}
+    if not fine or type(facts["width"]) is not int or facts["width"] < 1 or not isinstance(facts["sha256"], str):
+        raise ModelFileError(f"elias: the text encoder is told by 'width' and 'sha256', but here {facts!r:.80}")
+    return int(facts["width"])
 
 
 def texts_of(texts: Sequence[str] | None, encoder: str, what: str) -> Sequence[str]:
@@ -126,6 +138,14 @@ def joined(x: sparse.csr_matrix, vectors: Floats | None, encoder: str) -> sparse
     return rows
 
 
-def saved_reader(facts: Mapping[str, Any], arrays: Arrays, parameters: Any) -> TextReader | None:
-    """The text reader of a saved model, None if it reads features alone."""
-    return None if parameters.encoder == BOW else TextReader.from_facts(facts["text_encoder"], arrays, parameters)
+def n_inputs(encoder: str, width: int) -> str | int:
+    """The columns that index and ranker see, as a schema tells sizes; width: numbers of a text vector."""
+    if encoder == TEXT:
+        return width
+    return "n_features" if encoder == BOW else f"n_features+{width}"
+
+
+def _loaded(folder: str | None, max_tokens: int) -> tuple[TextEncoder, str]:
+    from labelwood.models.neural import text
+
+    return text.TextEncoder(folder, max_tokens).eval(), text.encoder_sha256(folder, max_tokens)

@@ -95,9 +95,9 @@ class IndexNetwork(nn.Module):
         paths = np.empty((n_rows, room), np.int64)
         scores = np.empty((n_rows, room), np.float32)
         edge_scores = self.edge_scores().detach().cpu().numpy()
-        found = cluster_scores.detach().cpu().float().numpy()
+        given = cluster_scores.detach().cpu().float().numpy()
         _native.shortlist(
-            self.edges, edge_scores, n_labels, found, self.sizes.beam, forced_clusters, forced_labels,
+            self.edges, edge_scores, n_labels, given, self.sizes.beam, forced_clusters, forced_labels,
             labels, paths, scores, n_threads,
         )  # fmt: skip
         hot = np.zeros((n_rows, n_labels), bool)
@@ -130,8 +130,8 @@ def shortlist_logits(vectors: Tensor, weight: Tensor, bias: Tensor, labels: Int3
     weight (n_labels, dim), bias (n_labels, 1); padding (-1) gives 0.
     """
     if vectors.device.type == "cpu":
-        found: Tensor = _ShortlistProduct.apply(vectors, weight, bias, labels, n_threads)  # type: ignore[no-untyped-call]
-        return found
+        products: Tensor = _ShortlistProduct.apply(vectors, weight, bias, labels, n_threads)  # type: ignore[no-untyped-call]
+        return products
     places = torch.from_numpy(np.maximum(labels, 0).astype(np.int64)).to(vectors.device)
     rows = nn.functional.embedding(places, weight, sparse=True)  # (n, room, dim)
     shift = nn.functional.embedding(places, bias, sparse=True)[..., 0]

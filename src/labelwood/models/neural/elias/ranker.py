@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.models.base import Arrays
 from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
 from labelwood.models.linear.weight_blocks import (
+    BLOCKS,
     MAX_CHILDREN,
     Earlier,
     Nodes,
@@ -30,7 +29,9 @@ from labelwood.models.linear.weight_blocks import (
 )
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
+from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.progress import SILENT, Progress
+from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.topk import TopK
 
 # Labels times non-zeros up to which every row is a negative of every label: some four minutes on two cores.
@@ -90,27 +91,29 @@ class Ranker:
         return united, likely, margins
 
     def to_arrays(self) -> Arrays:
-        """The arrays under the names they are saved by."""
-        return {
-            "ranker.feature_rank": self.feature_rank,
-            "ranker.order": self.order,
-            **self.blocks.to_arrays("ranker."),
-        }
+        """The arrays, as `ranker_schema` tells them."""
+        return {"feature_rank": self.feature_rank, "order": self.order, **self.blocks.to_arrays("")}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, n_features: int, n_labels: int) -> Ranker:
-        """The ranker of a saved model; ModelFileError if the arrays do not fit together."""
-        rank, order = arrays["ranker.feature_rank"], arrays["ranker.order"]
-        if rank.dtype != np.int32 or rank.shape != (n_features,):
-            raise ModelFileError(f"elias: {rank.shape} feature ranks ({rank.dtype}) for {n_features} features")
-        if order.dtype != np.int32 or not np.array_equal(np.sort(order), np.arange(n_labels)):
+    def from_arrays(cls, arrays: Arrays, n_labels: int) -> Ranker:
+        """The ranker of saved arrays, which keep their schema; ModelFileError if they do not fit together."""
+        weights = dict(arrays)
+        rank, order = weights.pop("feature_rank"), weights.pop("order")
+        if not np.array_equal(np.sort(order), np.arange(n_labels)):
             raise ModelFileError(f"elias: the ranker's order does not hold each of {n_labels} labels once")
-        own = {name: array for name, array in arrays.items() if name.startswith("ranker.")}
-        own = {name: array for name, array in own.items() if name not in ("ranker.feature_rank", "ranker.order")}
-        blocks = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, own, "ranker.")
+        blocks = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, weights, "")
         if blocks.child_start[-1] != n_labels:
             raise ModelFileError(f"elias: {blocks.child_start[-1]} rankers for {n_labels} labels")
         return cls(rank, order, blocks)
+
+
+def ranker_schema(inputs: str | int) -> Schema:
+    """The arrays of a ranker that sees so many columns (a size)."""
+    return {
+        "feature_rank": ArrayRule("int32", (inputs,), low=-1, below=inputs),
+        "order": ArrayRule("int32", ("n_labels",), low=0, below="n_labels"),
+        **BLOCKS,
+    }
 
 
 def judged_rows(
@@ -137,7 +140,7 @@ class RankerPlan:
 
 
 def ranker_plan(
-    x: sparse.csr_matrix, y: sparse.csr_matrix, n_features: int, parameters: Any, progress: Progress
+    x: sparse.csr_matrix, y: sparse.csr_matrix, n_features: int, settings: ELIASParams, progress: Progress
 ) -> RankerPlan:
     """The plan for rows x, whose columns from n_features on are text vectors.
 
@@ -154,19 +157,19 @@ def ranker_plan(
     # Features and text vector have length 1 each, but the row is scaled to length 1: that halves the squared length of
     # its features, which a cost belongs to.
     scale = 2.0 if 0 < n_features < x.shape[1] else 1.0
-    plan = RankerPlan(rank, affordable, scale * DEFAULT_COST if parameters.C is None else parameters.C)
-    if parameters.C is not None or not affordable or not is_worth_choosing(x, y, CHEAP_WORK):
+    plan = RankerPlan(rank, affordable, scale * DEFAULT_COST if settings.C is None else settings.C)
+    if settings.C is not None or not affordable or not is_worth_choosing(x, y, CHEAP_WORK):
         return plan
 
     def answers(cost: float, kept: RowNumbers, held: RowNumbers) -> TopK:
         partition = np.arange(n_labels, dtype=np.int32)
         trial = train_ranker(
-            x[kept], y[kept], partition, None, ranker_options(parameters, cost), SILENT, feature_rank=rank
+            x[kept], y[kept], partition, None, ranker_options(settings, cost), SILENT, feature_rank=rank
         )
-        return trial.best(x[held], min(5, n_labels), parameters.n_threads)
+        return trial.best(x[held], min(5, n_labels), settings.n_threads)
 
     costs = [scale * factor for factor in COST_FACTORS]
-    return replace(plan, cost=chosen_cost(y, answers, parameters.seed, progress, costs))
+    return replace(plan, cost=chosen_cost(y, answers, settings.seed, progress, costs))
 
 
 def train_ranker(
@@ -205,7 +208,7 @@ def ranker_of(
     partition: Int32,
     indexes: list[LearnedIndex],
     plan: RankerPlan,
-    parameters: Any,
+    settings: ELIASParams,
     progress: Progress,
     earlier: Ranker | None = None,
     n_earlier: int = 0,
@@ -214,7 +217,7 @@ def ranker_of(
 
     earlier: the ranker of the first n_earlier rows, which all-negatives training then starts from.
     """
-    options, rank = ranker_options(parameters, plan.cost), plan.feature_rank
+    options, rank = ranker_options(settings, plan.cost), plan.feature_rank
     if plan.all_negatives:
         return train_ranker(
             rows, y, partition, None, options, progress, feature_rank=rank, earlier=earlier, n_earlier=n_earlier
@@ -223,7 +226,7 @@ def ranker_of(
     for index in indexes:
         parts = [
             top_of(short.labels, short.log_p, RANKER_SHORTLIST)[0]
-            for _, short in index.shortlists(rows, parameters.n_threads)
+            for _, short in index.shortlists(rows, settings.n_threads)
         ]
         shortlists.append(np.concatenate(parts))
     return train_ranker(rows, y, partition, shortlists, options, progress, feature_rank=rank)
@@ -257,17 +260,17 @@ def _block_rows(labels: Int32, block: npt.NDArray[np.int64], n_rows: int) -> npt
     return keys
 
 
-def ranker_options(parameters: Any, cost: float) -> SolverOptions:
+def ranker_options(settings: ELIASParams, cost: float) -> SolverOptions:
     """How the ranker is solved: the settings of one-vs-all."""
     return SolverOptions(
         loss="squared-hinge",
         eps=0.1,
         max_passes=100,
         bias=1.0,
-        prune=parameters.prune,
+        prune=settings.prune,
         cost_positive=cost,
         cost_negative=cost,
-        rare_power=parameters.rare_power,
-        seed=parameters.seed,
-        n_threads=parameters.n_threads or 0,
+        rare_power=settings.rare_power,
+        seed=settings.seed,
+        n_threads=settings.n_threads or 0,
     )

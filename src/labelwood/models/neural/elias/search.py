@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,12 +14,34 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.matrices import column_ids, row_pointers, unit_values
-from labelwood.models.base import Arrays
 from labelwood.models.neural.elias.index import Floats, Int32, kept_edges
 from labelwood.models.neural.forward import bag_forward, check_encoder, dense_product
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed
 
 CHUNK = 1024  # rows that are answered together
 _ENCODER = "encoder."
+_SAVED = ("cluster_weight", "cluster_bias", "edges", "edge_scores", "edge_shares", "label_weight", "label_bias")
+
+
+def index_schema(inputs: str | int) -> Schema:
+    """The arrays of an index whose encoder sees so many columns (a size)."""
+    return {
+        "cluster_weight": ArrayRule("float32", ("dim", "n_clusters")),
+        "cluster_bias": ArrayRule("float32", ("n_clusters",)),
+        "edges": ArrayRule("int32", ("n_clusters", "width"), low=-1, below="n_labels"),
+        "edge_scores": ArrayRule("float32", ("n_clusters", "width")),
+        "edge_shares": ArrayRule("float32", ("n_clusters", "width")),
+        "label_weight": ArrayRule("float32", ("n_labels", "dim")),
+        "label_bias": ArrayRule("float32", ("n_labels",)),
+        "scale": ArrayRule("float64", (4,), finite=True),  # alpha, beta, beam, room
+        _ENCODER + "table": ArrayRule("float32", (inputs, "dim")),
+        _ENCODER + "bias": ArrayRule("float32", ("dim",)),
+        _ENCODER + "kind": ArrayRule("int32", (2,)),
+        _ENCODER + "inner": ArrayRule("float32", ("dim", "inner"), optional=True),
+        _ENCODER + "inner_bias": ArrayRule("float32", ("inner",), optional=True),
+        _ENCODER + "outer": ArrayRule("float32", ("outer", "dim"), optional=True),
+        _ENCODER + "outer_bias": ArrayRule("float32", ("dim",), optional=True),
+    }
 
 
 class UnitRows:
@@ -135,48 +157,23 @@ class LearnedIndex:
 
     # storage
 
-    def to_arrays(self, prefix: str) -> Arrays:
-        """The arrays under the names they are saved by."""
-        own = {name: getattr(self, name) for name in _SAVED}
-        own |= {_ENCODER + name: array for name, array in self.encoder.items()}
-        own["scale"] = np.array([self.alpha, self.beta, self.beam, self.room], np.float64)
-        return {prefix + name: array for name, array in own.items()}
+    def to_arrays(self) -> Arrays:
+        """The arrays, as `index_schema` tells them."""
+        scale = np.array([self.alpha, self.beta, self.beam, self.room], np.float64)
+        return {name: getattr(self, name) for name in _SAVED} | prefixed(_ENCODER, self.encoder) | {"scale": scale}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any], prefix: str, n_features: int, n_labels: int) -> LearnedIndex:
-        """The index of a saved model; ModelFileError if the arrays do not fit together."""
-        own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-        encoder = {name[len(_ENCODER) :]: array for name, array in own.items() if name.startswith(_ENCODER)}
-        dim = check_encoder(encoder, n_features, "elias")
-        n_clusters, width = own["edges"].shape
-        shapes = {
-            "cluster_weight": (dim, n_clusters),
-            "cluster_bias": (n_clusters,),
-            "edges": (n_clusters, width),
-            "edge_scores": (n_clusters, width),
-            "edge_shares": (n_clusters, width),
-            "label_weight": (n_labels, dim),
-            "label_bias": (n_labels,),
-            "scale": (4,),
-        }
-        for name, shape in shapes.items():
-            wanted = {"edges": np.int32, "scale": np.float64}.get(name, np.float32)
-            if own[name].shape != shape or own[name].dtype != wanted:
-                raise ModelFileError(
-                    f"elias: {name} must be {np.dtype(wanted)} {shape}, but is {own[name].dtype} {own[name].shape}"
-                )
-        edges = own["edges"]
-        if edges.size == 0 or int(edges.min()) < -1 or int(edges.max()) >= n_labels:
-            raise ModelFileError(f"elias: an edge leads outside 0..{n_labels - 1}")
-        alpha, beta, beam, room = own["scale"].tolist()
-        if not (alpha > 0 and beta > 0 and 1 <= beam <= n_clusters and 1 <= room <= n_labels):
+    def from_arrays(cls, arrays: Arrays, n_labels: int) -> LearnedIndex:
+        """The index of saved arrays, which keep their schema; ModelFileError if they do not fit together."""
+        encoder = part(_ENCODER, arrays)
+        check_encoder(encoder, len(encoder["table"]), "elias")
+        n_clusters, width = arrays["edges"].shape
+        alpha, beta, beam, room = arrays["scale"].tolist()
+        if not (width and alpha > 0 and beta > 0 and 1 <= beam <= n_clusters and 1 <= room <= n_labels):
             raise ModelFileError("elias: the scale of the index is damaged")
         return cls(
-            encoder, **{name: own[name] for name in _SAVED}, alpha=alpha, beta=beta, beam=int(beam), room=int(room)
+            encoder, **{name: arrays[name] for name in _SAVED}, alpha=alpha, beta=beta, beam=int(beam), room=int(room)
         )
-
-
-_SAVED = ("cluster_weight", "cluster_bias", "edges", "edge_scores", "edge_shares", "label_weight", "label_bias")
 
 
 def top_of(labels: Int32, scores: npt.NDArray[Any], k: int) -> tuple[Int32, Floats]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+
+from labelwood.models.neural.elias.settings import ELIASParams
 
 MAX_CLUSTER = 100  # labels in a cluster of the first partition, as in the paper
 MIN_CLUSTER = 10
@@ -34,23 +35,23 @@ class IndexSizes:
     shortlist: int
 
 
-def index_sizes(n_labels: int, parameters: Any) -> IndexSizes:
+def index_sizes(n_labels: int, settings: ELIASParams) -> IndexSizes:
     """The sizes for so many labels; a parameter that is not None wins over the rule.
 
     Clusters hold about sqrt(L) / 4 labels, 10 at least and 100 at most: EURLex-4K 16, a million labels 100.
     """
-    clusters = parameters.n_clusters or _n_clusters(n_labels)
+    clusters = settings.n_clusters or _n_clusters(n_labels)
     clusters = min(clusters, n_labels)
     mean = n_labels / clusters
-    kappa = parameters.kappa or min(MAX_KAPPA, math.ceil(10 * mean))
+    kappa = settings.kappa or min(MAX_KAPPA, math.ceil(10 * mean))
     kappa = min(n_labels, max(kappa, math.ceil(mean)))  # all labels must find a place
-    beam = min(parameters.beam or _beam(clusters), clusters)
-    shortlist = parameters.shortlist or min(MAX_SHORTLIST, max(MIN_SHORTLIST, math.ceil(1.2 * beam * mean)))
+    beam = min(settings.beam or _beam(clusters), clusters)
+    shortlist = settings.shortlist or min(MAX_SHORTLIST, max(MIN_SHORTLIST, math.ceil(1.2 * beam * mean)))
     return IndexSizes(
         n_clusters=clusters,
-        alpha=parameters.alpha or min(10.0, max(1.0, clusters / 8)),
+        alpha=settings.alpha or min(10.0, max(1.0, clusters / 8)),
         # An edge begins at beta e^u / sum e^u, u in 0..1.5 and mostly near 0: with beta a quarter of kappa below 1.
-        beta=parameters.beta or min(1.5 * mean, kappa / 4),
+        beta=settings.beta or min(1.5 * mean, kappa / 4),
         kappa=kappa,
         beam=beam,
         shortlist=min(shortlist, n_labels),

@@ -16,7 +16,7 @@ from labelwood.labelspace.pifa import label_vectors
 from labelwood.models.neural.elias import index
 from labelwood.models.neural.elias.network import IndexNetwork
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex
-from labelwood.models.neural.elias.settings import EVEN
+from labelwood.models.neural.elias.settings import EVEN, ELIASParams
 from labelwood.models.neural.elias.sizes import IndexSizes
 from labelwood.models.neural.encoders import BagEncoder
 from labelwood.models.neural.sampling import row_batch
@@ -47,12 +47,12 @@ class Trainer:
         x: sparse.csr_matrix,
         y: sparse.csr_matrix,
         sizes: IndexSizes,
-        parameters: Any,
+        settings: ELIASParams,
         seed: int,
         progress: Progress,
     ) -> None:
-        self.x, self.y, self.sizes, self.p, self.seed, self.progress = x, y, sizes, parameters, seed, progress
-        self.n_threads = parameters.n_threads or torch.get_num_threads()
+        self.x, self.y, self.sizes, self.p, self.seed, self.progress = x, y, sizes, settings, seed, progress
+        self.n_threads = settings.n_threads or torch.get_num_threads()
 
     def run(self) -> Staged:
         """Both stages."""
@@ -118,11 +118,11 @@ class Trainer:
 
     def _use_learned_edges(self, network: IndexNetwork, first: LearnedIndex, partition: index.Int32) -> int:
         """Give the network the edges that rows and labels suggest; the number of labels that had to be inserted."""
-        found = [
+        chosen = [
             first.best_clusters(first.vectors(self.x[start : start + CHUNK], self.p.n_threads), self.sizes.beam)
             for start in range(0, self.x.shape[0], CHUNK)
         ]
-        clusters, scores = (np.concatenate([pair[i] for pair in found]) for i in (0, 1))
+        clusters, scores = (np.concatenate([pair[i] for pair in chosen]) for i in (0, 1))
         n_clusters = len(first.edges)
         matching = index.matching_matrix(clusters, scores, self.y, n_clusters)
         edges, n_inserted = index.initial_edges(matching, partition, self.sizes.kappa)

@@ -10,9 +10,8 @@ one of the same probability has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +19,9 @@ from scipy import sparse
 
 from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import ModelFileError
-from labelwood.models.base import Arrays
 from labelwood.models.neural.elias.index import Int32
 from labelwood.models.neural.forward import dense_product
+from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -55,8 +54,8 @@ class ZeroShot:
         Only the best of every row count: the many hopeless ones would decide about the curve.
         """
         best = np.argsort(-scores, axis=1, kind="stable")[:, :N_COMPARED]
-        own = np.log(np.maximum(np.take_along_axis(scores, best, axis=1), LOWEST))
-        slope, level = _logistic(own.reshape(-1, 1), np.take_along_axis(truth, best, axis=1).ravel()).tolist()
+        logs = np.log(np.maximum(np.take_along_axis(scores, best, axis=1), LOWEST))
+        slope, level = _logistic(logs.reshape(-1, 1), np.take_along_axis(truth, best, axis=1).ravel()).tolist()
         return replace(self, slope=slope, level=level) if slope > 0 else self
 
     def added(
@@ -68,32 +67,43 @@ class ZeroShot:
         z = dense_product(vectors, self.table, n_threads).astype(np.float64)
         order = np.argsort(-z, axis=1, kind="stable")[:, :N_FOUND]
         z = np.take_along_axis(z, order, axis=1) + self.shift
-        own = np.exp(np.minimum(0.0, (z - self.level) / self.slope)) if self.slope else 1 / (1 + np.exp(-z))
+        of_untrained = self.scores(z)
         known = np.where(np.isin(labels, self.labels), np.int32(-1), labels)  # what the index says of them is a guess
         both = np.concatenate([known, self.labels[order]], axis=1)
-        all_scores = np.concatenate([np.where(known < 0, 0.0, scores), own], axis=1)
+        all_scores = np.concatenate([np.where(known < 0, 0.0, scores), of_untrained], axis=1)
         place = np.argsort(np.where(both < 0, np.iinfo(np.int32).max, both), axis=1, kind="stable")
         return np.take_along_axis(both, place, axis=1), np.take_along_axis(all_scores, place, axis=1)
 
+    def scores(self, logits: Doubles) -> Doubles:
+        """The scores of untrained labels with these logits."""
+        if not self.slope:
+            return np.asarray(1 / (1 + np.exp(-logits)), np.float64)
+        return np.asarray(np.exp(np.minimum(0.0, (logits - self.level) / self.slope)), np.float64)
+
     def to_arrays(self) -> Arrays:
-        """The arrays under the names they are saved by."""
+        """The arrays, as `zero_shot_schema` tells them."""
         curve = np.array([self.shift, self.slope, self.level], np.float64)
-        return {"zero_shot.labels": self.labels, "zero_shot.table": self.table, "zero_shot.curve": curve}
+        return {"labels": self.labels, "table": self.table, "curve": curve}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any], width: int, n_labels: int) -> ZeroShot:
-        """The part of a saved model; ModelFileError if its arrays do not fit together."""
-        labels, table = arrays["zero_shot.labels"], arrays["zero_shot.table"]
-        shift, slope, level = arrays["zero_shot.curve"].tolist()
+    def from_arrays(cls, arrays: Arrays) -> ZeroShot:
+        """The part of a saved model, whose arrays keep their schema; ModelFileError if they do not fit together."""
+        labels = arrays["labels"]
+        shift, slope, level = arrays["curve"].tolist()
         if not slope >= 0:
             raise ModelFileError(f"elias: the curve of untrained labels falls ({slope})")
-        if labels.dtype != np.int32 or labels.ndim != 1 or np.any(np.diff(labels) <= 0):
+        if np.any(np.diff(labels) <= 0):
             raise ModelFileError("elias: the untrained labels are not in order")
-        if len(labels) and not 0 <= int(labels[0]) <= int(labels[-1]) < n_labels:
-            raise ModelFileError(f"elias: an untrained label lies outside 0..{n_labels - 1}")
-        if table.dtype != np.float32 or table.shape != (width, len(labels)):
-            raise ModelFileError(f"elias: {table.shape} numbers for {len(labels)} untrained labels")
-        return cls(labels, table, shift, slope, level)
+        return cls(labels, arrays["table"], shift, slope, level)
+
+
+def zero_shot_schema(width: int) -> Schema:
+    """The arrays of what finds untrained labels by text vectors of this width."""
+    return {
+        "labels": ArrayRule("int32", ("n_untrained",), low=0, below="n_labels"),
+        "table": ArrayRule("float32", (width, "n_untrained")),
+        "curve": ArrayRule("float64", (3,), finite=True),  # shift, slope, level
+    }
 
 
 def spoken(names: Sequence[str]) -> list[str]:
@@ -117,13 +127,13 @@ def fit_zero_shot(vectors: Floats, y: sparse.csr_matrix, names: Floats, seed: in
     judged = np.sort(keyed_order(len(v), seed, 1)[:N_JUDGED])
     truth = np.asarray(y[judged][:, asked].todense()) > 0
     plain = v[judged] @ u[asked].T
-    found = {}
+    tried = {}
     for ridges in [(r, s) for r in RIDGES for s in RIDGES]:
         mapped = v[judged] @ _bilinear(v, y, centred, taught, *ridges) @ centred[asked].T
         weights = _logistic(np.stack([mapped.ravel(), plain.ravel()], axis=1), truth.ravel())
-        found[ridges] = _precision(weights[0] * mapped + weights[1] * plain, truth), weights
-    best = max(found, key=lambda ridges: found[ridges][0])
-    of_map, of_plain, shift = found[best][1]
+        tried[ridges] = _precision(weights[0] * mapped + weights[1] * plain, truth), weights
+    best = max(tried, key=lambda ridges: tried[ridges][0])
+    of_map, of_plain, shift = tried[best][1]
     final = _bilinear(v, y, centred, trained, *best)
     table = of_map * (final @ centred[untrained].T) + of_plain * u[untrained].T
     return ZeroShot(untrained.astype(np.int32), np.ascontiguousarray(table.astype(np.float32)), float(shift))
@@ -133,14 +143,14 @@ def _bilinear(
     v: Doubles, y: sparse.csr_matrix, u: Doubles, labels: npt.NDArray[np.int64], rows: float, names: float
 ) -> Doubles:
     """M = (V'V + a I)^-1 V' Y U (U'U + b I)^-1 over some labels, with a and b given in mean eigenvalues."""
-    own = u[labels]
-    left, right = v.T @ v, own.T @ own
+    names_taught = u[labels]
+    left, right = v.T @ v, names_taught.T @ names_taught
     width = v.shape[1]
     left[np.diag_indices(width)] += rows * np.trace(left) / width
     right[np.diag_indices(width)] += names * np.trace(right) / width + 1e-12
-    middle = v.T @ (y[:, labels].astype(np.float64) @ own)
-    found: Doubles = np.linalg.solve(right, np.linalg.solve(left, middle).T).T.astype(np.float64)
-    return found
+    middle = v.T @ (y[:, labels].astype(np.float64) @ names_taught)
+    bilinear: Doubles = np.linalg.solve(right, np.linalg.solve(left, middle).T).T.astype(np.float64)
+    return bilinear
 
 
 def _precision(z: Doubles, truth: npt.NDArray[np.bool_]) -> float:

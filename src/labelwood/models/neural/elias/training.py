@@ -1,0 +1,231 @@
+"""How ELIAS is trained: indexes, ranker, scoring and voters, those of them that held-out rows choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import DataError, ParamError
+from labelwood.matrices import normalized_rows
+from labelwood.models.fit_input import FitInput
+from labelwood.models.linear.linear_tree_params import LinearTreeParams
+from labelwood.models.linear.weight_blocks import training_memory
+from labelwood.models.mixing import mean_scores
+from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
+from labelwood.models.neural.elias.calibration import HeldOut, Scoring, choose_scoring, held_out, hits_of, log_q
+from labelwood.models.neural.elias.fitted import FittedELIAS, Member
+from labelwood.models.neural.elias.inputs import BOTH, BOW, WIDTH_GUESS, Floats, TextReader, joined, texts_of
+from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
+from labelwood.models.neural.elias.search import LearnedIndex, top_of
+from labelwood.models.neural.elias.settings import ELIASParams
+from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
+from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
+from labelwood.models.neural.runtime import require_torch
+from labelwood.storage.schema import Arrays
+
+if TYPE_CHECKING:
+    from labelwood.models.neural.elias.staged import Staged
+
+MIN_HELD_OUT = 50  # fewer held-out rows choose nothing
+MAX_HELD_OUT = 4000
+MAX_RUN, MIN_RUNS = 25, 80  # neighbouring rows that are held out together; of how many runs at least
+
+RowNumbers = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRows:
+    """The training rows as index and ranker see them (unit rows), and what their texts were read by.
+
+    views: the numbers of first columns that trees see. trained, kept: the rows to learn from, and those held out.
+    """
+
+    rows: sparse.csr_matrix
+    views: tuple[int, ...]
+    reader: TextReader | None
+    vectors: Floats | None
+    trained: RowNumbers
+    kept: RowNumbers
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What held-out rows chose: a scoring for every index, the voters; how well the labels are found then."""
+
+    scorings: tuple[Scoring, ...]
+    votes: TreeVotes | None
+    zero_shot: ZeroShot | None
+    figures: Arrays
+
+
+def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
+    """The fitted state of ELIAS with these settings on this input."""
+    require_torch("ELIAS")
+    from labelwood.models.neural.elias.staged import Trainer
+
+    read = _read_rows(settings, data)
+    rows, y, progress = read.rows, data.y, data.progress
+    zero_shot = _taught_names(settings, data, read) if settings.zero_shot else None
+    sizes = index_sizes(data.n_labels, settings)
+    stages = [
+        Trainer(rows[read.trained], y[read.trained], sizes, settings, settings.seed + number, progress).run()
+        for number in range(settings.n_models)
+    ]
+    indexes, partition = [stage.learned for stage in stages], stages[0].partition
+    plan = _ranker_plan(settings, data, read) if settings.ranker else None
+    # Of labels that a classifier never saw as negatives its margins say little.
+    candidates = min(settings.candidates, data.n_labels) if plan is not None and plan.all_negatives else 0
+    ranker = None
+    if plan is not None:
+        ranker = ranker_of(rows[read.trained], y[read.trained], partition, indexes, plan, settings, progress)
+    chosen = Chosen((Scoring(),) * settings.n_models, None, zero_shot, {})
+    if len(read.kept):
+        chosen = _choose(settings, data, read, indexes, ranker, candidates, zero_shot)
+        if plan is not None:  # now that the scoring is chosen, the ranker learns from all rows
+            every = np.concatenate([read.trained, read.kept])
+            ranker = ranker_of(
+                rows[every], y[every], partition, indexes, plan, settings, progress, ranker, len(read.trained)
+            )
+    return FittedELIAS(
+        settings,
+        data.trained_on(),
+        members=_members(stages, chosen.scorings),
+        partition=partition,
+        ranker=ranker,
+        votes=chosen.votes,
+        zero_shot=chosen.zero_shot,
+        reader=read.reader,
+        candidates=candidates,
+        C=0.0 if plan is None else plan.cost,
+        held_out=chosen.figures,
+        first_stage=stages[0].first,
+    )
+
+
+def memory_of_training(settings: ELIASParams, data: FitInput) -> int:
+    """The bytes of training at its peak beside the data, from above."""
+    n_rows, n_features = data.x.shape
+    # weights, two moments, a gradient and the copy that is kept, of feature table and label classifiers
+    tables = 20 * settings.dim * (n_features + data.n_labels) + 4 * settings.dim * (settings.n_models + 1) * n_features
+    # [features, vectors] of all rows, and the label vectors made from them
+    vectors = 16 * settings.dim * (n_rows + data.n_labels)
+    if settings.encoder != BOW:  # text vectors as sparse columns, a few copies of them, and their weights
+        vectors += 60 * WIDTH_GUESS * (n_rows + data.n_labels) + 500_000_000
+    return int(tables + vectors + training_memory(data.x, data.y, settings.n_threads, per_weight=60) + 200_000_000)
+
+
+def _read_rows(settings: ELIASParams, data: FitInput) -> ReadRows:
+    from labelwood.models.neural.sampling import validation_split
+
+    n_rows = data.x.shape[0]
+    run = min(MAX_RUN, max(1, int(n_rows * settings.validation) // MIN_RUNS))
+    trained, kept = validation_split(n_rows, settings.validation, settings.seed, MAX_HELD_OUT, run)
+    if len(kept) < MIN_HELD_OUT or not (settings.ranker or settings.calibration):
+        trained, kept = np.arange(n_rows), np.zeros(0, np.int64)
+    reader = vectors = None
+    if settings.encoder != BOW:
+        texts = texts_of(data.texts, settings.encoder, "fit")
+        reader = TextReader.of_folder(settings.text_model, settings.max_tokens)
+        if settings.tune_epochs:
+            reader = reader.tuned(
+                [texts[row] for row in trained],
+                data.y[trained],
+                settings.tune_epochs,
+                seed=settings.seed,
+                n_threads=settings.n_threads,
+                progress=data.progress,
+            )
+        vectors = reader.vectors(texts, settings.n_threads, data.progress)
+    rows = normalized_rows(joined(data.x, vectors, settings.encoder))
+    views = {int(rows.shape[1])} | ({int(data.x.shape[1])} if settings.encoder == BOTH else set())
+    return ReadRows(rows, tuple(sorted(views)), reader, vectors, trained, kept)
+
+
+def _taught_names(settings: ELIASParams, data: FitInput, read: ReadRows) -> ZeroShot | None:
+    """What finds labels without rows by their names; None if there are no such labels."""
+    if read.reader is None or read.vectors is None:
+        raise ParamError("zero_shot compares texts with label names: it needs encoder='minilm' or 'both'")
+    if data.label_names is None:
+        raise DataError("zero_shot needs the names of the labels, but the data has none")
+    names = read.reader.vectors(spoken(data.label_names), settings.n_threads)
+    return fit_zero_shot(read.vectors, data.y, names, settings.seed)
+
+
+def _ranker_plan(settings: ELIASParams, data: FitInput, read: ReadRows) -> RankerPlan:
+    n_columns = data.x.shape[1] if settings.encoder == BOTH else read.rows.shape[1]
+    return ranker_plan(read.rows, data.y, n_columns, settings, data.progress)
+
+
+def _members(stages: list[Staged], scorings: tuple[Scoring, ...]) -> tuple[Member, ...]:
+    pairs = zip(stages, scorings, strict=True)
+    return tuple(Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in pairs)
+
+
+def _choose(
+    settings: ELIASParams,
+    data: FitInput,
+    read: ReadRows,
+    indexes: list[LearnedIndex],
+    ranker: Ranker | None,
+    candidates: int,
+    zero_shot: ZeroShot | None,
+) -> Chosen:
+    """What the rows held out choose."""
+    counts = data.trained_on().label_counts
+    kept_rows, kept_y = read.rows[read.kept], data.y[read.kept]
+    choices = [_chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings) for index in indexes]
+    scored = mean_scores([scores for _, scores in choices])
+    votes = None
+    if settings.ranker and settings.trees != 0:
+        votes, scored = _votes(settings, data, read, scored)
+    pairs = held_out(scored[0], scored[1].astype(np.float32), None, kept_y)
+    if zero_shot is not None:
+        zero_shot = zero_shot.on_the_scale_of(scored[1], pairs.truth)
+    return Chosen(tuple(scoring for scoring, _ in choices), votes, zero_shot, _figures(pairs, scored[1], counts))
+
+
+def _votes(settings: ELIASParams, data: FitInput, read: ReadRows, scored: Scored) -> tuple[TreeVotes | None, Scored]:
+    """(linear trees that vote, if the rows held out want them; what these rows score then)."""
+    n_trees = settings.n_models if settings.trees is None else settings.trees
+    of_trees = LinearTreeParams(n_trees=n_trees, seed=settings.seed, n_threads=settings.n_threads)
+    rows, y, trained, kept = read.rows, data.y, read.trained, read.kept
+    trial = trained_forests(rows[trained], y[trained], read.views, of_trees, data.progress)
+    weight = chosen_weight(trial, rows[kept], y[kept], scored, settings.n_threads)
+    if not weight:
+        return None, scored
+    forests = trained_forests(rows, y, read.views, of_trees, data.progress)
+    return TreeVotes(forests, weight), TreeVotes(trial, weight).added(rows[kept], *scored, settings.n_threads)
+
+
+def _chosen_scoring(
+    index: LearnedIndex,
+    ranker: Ranker | None,
+    n_candidates: int,
+    rows: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    counts: Counts,
+    settings: ELIASParams,
+) -> tuple[Scoring, Scored]:
+    """(scoring of one index, chosen on held-out rows; their labels and scores)."""
+    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads)
+    logs = None if margins is None else log_q(margins)
+    pairs = held_out(labels, log_p, logs, y)
+    scoring = choose_scoring(pairs, counts, calibrate=settings.calibration)
+    scores = scoring.scores(log_p, logs, counts[np.maximum(labels, 0)])
+    return scoring, (labels, np.where(labels < 0, 0.0, scores))
+
+
+def _figures(pairs: HeldOut, scores: npt.NDArray[np.float64], counts: Counts) -> Arrays:
+    """How well the scores of held-out pairs find the labels of their rows: recall by answers, and by decile."""
+    labels, _ = top_of(pairs.labels, scores, 100)
+    hits = hits_of(pairs, labels)
+    return {
+        "recall": recall_curve(hits, pairs.n_true),
+        "deciles": decile_recall(labels, hits, pairs.n_true, label_deciles(counts)),
+    }
