@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 SOURCES := $(shell find src native -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml README.md
 
-.PHONY: demo test test-slow sanitize bench lint clean build stubs
+.PHONY: demo test test-slow test-pythons sanitize bench lint clean build stubs
 
 demo: $(VENV)/.built
 	$(BIN)/labelwood demo
@@ -16,6 +16,10 @@ test: lint $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
+
+# The demo and the quick tests on every Python from 3.10 to 3.14 that this machine has, each in .venv-3.X.
+test-pythons:
+	$(PYTHON) tools/test_pythons.py $(PYTHONS)
 
 # The native code under the address and undefined-behaviour sanitizers; the first finding ends the run (Linux, GCC).
 # libstdc++ comes along because Python does not load it before the sanitizer looks for its exceptions.
@@ -63,4 +67,4 @@ stubs: $(VENV)/.built
 	$(BIN)/python -m nanobind.stubgen -m labelwood._native -o src/labelwood/_native.pyi
 
 clean:
-	rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist .venv .venv-3.* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "blocks.hpp"
-#include "dense_rows.hpp"
-#include "hsoftmax.hpp"
-#include "solver.hpp"
+#include "models/hsoftmax/hsoftmax.hpp"
+#include "models/linear/blocks.hpp"
+#include "models/linear/solver.hpp"
+#include "models/neural/dense_rows.hpp"
 
 namespace lw {
 

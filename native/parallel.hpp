@@ -1,43 +1,51 @@
-// OpenMP loops: every parallel loop writes only its own slice, so results do not depend on the number of threads.
+// Parallel loops: every loop writes only its own slices, so results do not depend on the number of threads.
+//
+// Threads end with the loop that started them. Nothing is left that a fork could break, and a loop costs some 20 us a
+// thread, which its work overlaps.
 #pragma once
 #include <cstdint>
-#include <exception>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+#include "interrupt.hpp"
 
 namespace lw {
 
-inline int max_threads() {
-#ifdef _OPENMP
-    return omp_get_num_procs();
-#else
-    return 1;
-#endif
-}
+// The processors that this process may use, at most OMP_NUM_THREADS if that was a positive whole number at the start.
+int max_threads();
 
-// body(item, thread) for every item in 0..n; items are handed out in chunks, the first exception is rethrown.
+// A reference to a function of (first item, end, thread).
+struct RangeBody {
+    void* object;
+    void (*call)(void* object, std::int64_t begin, std::int64_t end, int thread);
+};
+
+// Hands out 0..n in chunks to the calling thread (number 0) and the threads it starts.
+void share_out(std::int64_t n, int n_threads, std::int64_t chunk, RangeBody body);
+
+// body(item, thread) for every item in 0..n with thread < n_threads (all processors if below 1); items are handed out in
+// chunks, the first exception ends the loop and is rethrown. Inside another parallel loop it runs in the thread it is in.
 template <class Body>
 void parallel_for(std::int64_t n, int n_threads, std::int64_t chunk, Body&& body) {
-    if (n_threads < 1) n_threads = max_threads();
-#ifdef _OPENMP
-    if (n_threads > 1 && n > chunk) {
-        std::exception_ptr failure;
-#pragma omp parallel for num_threads(n_threads) schedule(dynamic, chunk)
-        for (std::int64_t i = 0; i < n; ++i) {
-            try {
-                body(i, omp_get_thread_num());
-            } catch (...) {
-#pragma omp critical(labelwood_failure)
-                if (!failure) failure = std::current_exception();
-            }
+    const auto run = [&](std::int64_t begin, std::int64_t end, int thread) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            check_interrupt();
+            body(i, thread);
         }
-        if (failure) std::rethrow_exception(failure);
-        return;
-    }
-#endif
-    (void)chunk;
-    for (std::int64_t i = 0; i < n; ++i) body(i, 0);
+    };
+    const auto call = [](void* object, std::int64_t begin, std::int64_t end, int thread) {
+        (*static_cast<decltype(run)*>(object))(begin, end, thread);
+    };
+    share_out(n, n_threads, chunk, {const_cast<void*>(static_cast<const void*>(&run)), call});
 }
+
+// Counts small steps of a loop and looks for an interrupt at every 64th.
+class Pulse {
+public:
+    void beat() {
+        if ((++n_ & 63) == 0) check_interrupt();
+    }
+
+private:
+    unsigned n_ = 0;
+};
 
 }  // namespace lw

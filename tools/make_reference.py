@@ -1,4 +1,6 @@
-"""Writes docs/reference/cli.md and docs/reference/parameters.md from the code; a test holds them current.
+"""Writes docs/reference/cli.md, docs/reference/parameters.md and the table of docs/how-to/formats.md from the code.
+
+A test holds them current.
 
 python tools/make_reference.py
 """
@@ -11,10 +13,11 @@ from typing import Any
 import typer
 
 from labelwood.cli.main import app
+from labelwood.data.formats import FORMATS
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.models.registry import model_class, model_names
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+FOLDER = Path(__file__).parents[1] / "docs"
 WIDTH = 100
 
 
@@ -70,7 +73,23 @@ def _help(title: str, command: Any) -> str:
     return f"## {title}\n\n```text\n{text}\n```\n"
 
 
-PAGES = {"parameters.md": parameters_page, "cli.md": cli_page}
+def formats_page() -> str:
+    """The page of the formats as it is, with the table between its marks made anew."""
+    lines = ["| format | holds | what it is | written |", "|---|---|---|---|"]
+    for format in FORMATS.values():
+        written = "yes" if format.write else "no"
+        lines.append(f"| `{format.name}` | {format.holds} | {format.help} | {written} |")
+    table = "\n".join(lines)
+    page = (FOLDER / "how-to" / "formats.md").read_text(encoding="utf-8")
+    front, _, rest = page.partition("<!-- formats -->\n")
+    return f"{front}<!-- formats -->\n{table}\n<!-- end of formats -->{rest.partition('<!-- end of formats -->')[2]}"
+
+
+PAGES = {
+    "reference/parameters.md": parameters_page,
+    "reference/cli.md": cli_page,
+    "how-to/formats.md": formats_page,
+}
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
-"""Writes native/unicode_tables.hpp: what the tokenizer must know of Unicode, as compact ranges.
+"""Writes native/features/unicode_tables.hpp: what the tokenizer must know of Unicode, as compact ranges.
 
-Run with the Python whose Unicode version is wanted: `python tools/make_unicode_tables.py native/unicode_tables.hpp`.
+Run with the Python whose Unicode version is wanted:
+`python tools/make_unicode_tables.py native/features/unicode_tables.hpp`.
 The tables are committed, so that tokens do not change with the Python that runs or builds labelwood.
 tests/unit/test_unicode_tables.py compares them with the running Python.
 """

@@ -86,7 +86,7 @@ def ablation(name: str, wanted: list[str], seeds: int, threads: int) -> None:
             start = time.process_time()
             model = lw.DXML(n_threads=threads, seed=seed, **VARIANTS[variant]).fit(x, y)
             used = time.process_time() - start
-            rule = model.rule_
+            rule = model.fitted_.rule
             votes = f"k={rule.k}, temperature {rule.temperature:g}, blend {rule.blend:g}"
             figures.append(precision(model.predict(test_x, max(KS)), test_y))
             print(f"| {variant}, seed {seed} | {shown(figures[-1])} | {votes} | {used:.0f} |", flush=True)

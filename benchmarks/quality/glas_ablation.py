@@ -26,7 +26,7 @@ import labelwood as lw
 from labelwood.data.keyed_random import keyed_order
 from labelwood.matrices import as_features, as_labels, normalized_rows
 from labelwood.models.neural.forward import bag_forward, unit_rows
-from labelwood.models.neural.glas import GLaSParams
+from labelwood.models.neural.glas_params import GLaSParams
 from labelwood.models.neural.glas_training import label_vectors, trained_glas
 from labelwood.progress import SILENT
 

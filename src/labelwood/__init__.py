@@ -8,36 +8,29 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from labelwood.models.registry import model_homes
+
 __version__ = "0.1.0"
 
-# public name -> module that holds it
-_HOMES = {
-    "DXML": "models.neural.dxml",
-    "BudgetError": "errors",
-    "DataError": "errors",
-    "Dataset": "data.dataset",
-    "ELIAS": "models.neural.elias.model",
-    "Ensemble": "models.ensemble",
-    "Explanation": "models.explanation",
-    "HSoftmax": "models.hsoftmax",
-    "HierarchicalXC": "models.hierarchicalxc",
-    "GLaS": "models.neural.glas",
-    "LabelwoodError": "errors",
-    "LinearTree": "models.linear.linear_tree",
-    "Model": "models.base",
-    "ModelFileError": "errors",
-    "NeuralXC": "models.neural.neuralxc",
-    "NotFittedError": "errors",
-    "OneVsAll": "models.linear.one_vs_all",
-    "ParamError": "errors",
-    "Popular": "models.popular",
-    "Tagger": "tagger",
-    "TfidfVectorizer": "features.tfidf",
-    "TopK": "topk",
-    "evaluate": "metrics.evaluate",
-    "load": "loading",
-    "read": "data.reading.read",
-    "write": "data.writing.write",
+# public name -> module that holds it; models come from the registry
+_HOMES = model_homes() | {
+    "BudgetError": "labelwood.errors",
+    "DataError": "labelwood.errors",
+    "Dataset": "labelwood.data.dataset",
+    "Explanation": "labelwood.models.explanation",
+    "LabelwoodError": "labelwood.errors",
+    "Model": "labelwood.models.base",
+    "ModelFileError": "labelwood.errors",
+    "NotFittedError": "labelwood.errors",
+    "ParamError": "labelwood.errors",
+    "Tagger": "labelwood.tagger.tagger",
+    "TfidfVectorizer": "labelwood.features.tfidf",
+    "TopK": "labelwood.topk",
+    "evaluate": "labelwood.metrics.evaluate",
+    "load": "labelwood.loading",
+    "read": "labelwood.data.reading.read",
+    "scorer": "labelwood.metrics.scorer",
+    "write": "labelwood.data.writing.write",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -50,6 +43,7 @@ if TYPE_CHECKING:
     from labelwood.features.tfidf import TfidfVectorizer
     from labelwood.loading import load
     from labelwood.metrics.evaluate import evaluate
+    from labelwood.metrics.scorer import scorer
     from labelwood.models.base import Model
     from labelwood.models.ensemble import Ensemble
     from labelwood.models.explanation import Explanation
@@ -62,7 +56,7 @@ if TYPE_CHECKING:
     from labelwood.models.neural.glas import GLaS
     from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.popular import Popular
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
     from labelwood.topk import TopK
 
 
@@ -70,7 +64,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'labelwood' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
-    value = getattr(importlib.import_module(f"labelwood.{home}"), name)
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def max_threads() -> int:
-    """The number of processors that OpenMP may use."""
+    """The number of threads that a call with n_threads=0 uses."""
 
 def sparse_rows_times_dense(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_threads: int) -> None:
     """
@@ -109,11 +109,6 @@ def simd_levels() -> list[str]:
 def use_simd_level(name: str) -> bool:
     """True if the level is now in use; for tests."""
 
-def train_nodes(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, label_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], child_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], child_bound: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], extra_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], extra_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], all_rows: bool, loss: int, eps: float, max_passes: int, bias: float, prune: float, untrained: float, cost_positive: float, cost_negative: float, rare_power: float, cluster_cost: float, seed: int, n_threads: int, progress: object, extra_alone: bool = False, child_cost: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, start_blocks: WeightBlocks | None = None, start_first_block: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, start_children: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, first_new_row: int = 0) -> tuple:
-    """
-    (weight block arrays, groups solved, passes made) of the child classifiers of tree nodes.
-    """
-
 def ranked_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], rank: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], normalize: bool, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], scaled: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
     The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.
@@ -185,7 +180,7 @@ def search_candidates(vectors: Annotated[NDArray, dict(shape=(None, None), order
     """
 
 class RowParser:
-    """Parses sparse text rows, block by block; see native/parse.hpp."""
+    """Parses sparse text rows, block by block; see native/data/parse.hpp."""
 
     def __init__(self, labels: bool, svmlight: bool = False, n_features: int = -1, n_labels: int = -1, index_base: int = 0, keep_going: bool = False, item: str = 'feature') -> None: ...
 
@@ -306,8 +301,13 @@ def unicode_class(code: int) -> int:
     The class bits of a code point: 1 word, 2 space, 4 cased, 8 ignorable before or behind a sigma, 16 has a lower case.
     """
 
+def train_nodes(*, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, label_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], row_cost: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, child_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], child_bound: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], extra_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], extra_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], all_rows: bool = False, extra_alone: bool = False, child_cost: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, loss: int, eps: float, max_passes: int, bias: float, prune: float, untrained: float, cost_positive: float, cost_negative: float, rare_power: float, cluster_cost: float, seed: int, n_threads: int, start_blocks: WeightBlocks | None = None, start_first_block: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, start_children: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, first_new_row: int = 0, progress: object) -> tuple:
+    """
+    (weight block arrays, groups solved, passes made) of the child classifiers of tree nodes. Rows: indptr, indices, data, row_cost (factors of the cost of each row's errors; 0 leaves a row out); labels: label_start, label_rows; nodes: child_* and extra_*; where to begin: start_*; see native/models/linear/node_training.hpp.
+    """
+
 class SplitOptions:
-    """How label sets are split; see native/twomeans.hpp."""
+    """How label sets are split; see native/labelindex/twomeans.hpp."""
 
     def __init__(self) -> None: ...
 

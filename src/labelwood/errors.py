@@ -32,6 +32,10 @@ class BudgetError(LabelwoodError):
     """The work does not fit into the memory that was allowed."""
 
 
+class MissingExtraError(LabelwoodError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+
 def not_fitted(what: str, how: str) -> NotFittedError:
     """The error for something that is not trained yet, such as ("Tagger", "call fit, or labelwood.load a saved one").
 
@@ -54,4 +58,3 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"unknown {what} {name!r}{hint} (known: {', '.join(names)})"
-

@@ -12,14 +12,14 @@ from labelwood.storage.load import load_folder
 
 if TYPE_CHECKING:
     from labelwood.models.base import Model
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
 
 def load(folder: str | Path, *, verify: bool = False) -> Model[Any, Any] | Tagger:
     """The model or tagger that was saved in a folder, ready to predict; arrays are mapped and read-only.
 
     ModelFileError if the folder is missing, damaged, from another version, or does not fit together.
-    `verify` also reads everything once and compares all hashes.
+    Quick checksums find damage; `verify` compares the SHA-256 of everything instead.
     """
     manifest, arrays = load_folder(folder, verify=verify)
     kind = manifest["kind"]
@@ -27,7 +27,7 @@ def load(folder: str | Path, *, verify: bool = False) -> Model[Any, Any] | Tagge
         state = restored(manifest, arrays, folder)
         return model_class(state.name).from_fitted(state)
     if kind == "tagger":
-        from labelwood.tagger import Tagger
+        from labelwood.tagger.tagger import Tagger
 
         try:
             return Tagger._load(manifest, arrays)

@@ -12,6 +12,8 @@ from scipy import sparse
 
 from labelwood.errors import DataError
 
+MOST_COLUMNS = 2**31 - 1  # column numbers are int32 in the kernels
+
 
 def as_features(x: Any, what: str = "x") -> sparse.csr_matrix:
     """A float32 CSR matrix with sorted, unique columns and finite values, from any sparse matrix or array.
@@ -28,7 +30,8 @@ def as_features(x: Any, what: str = "x") -> sparse.csr_matrix:
             if len(bad):
                 row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
                 value, column = matrix.data[bad[0]], matrix.indices[bad[0]]
-                raise DataError(f"{what}, row {row}: feature {column} is {value}; only finite numbers are allowed")
+                shown = "NaN" if np.isnan(value) else value
+                raise DataError(f"{what}, row {row}: feature {column} is {shown}; only finite numbers are allowed")
     return matrix
 
 
@@ -68,7 +71,13 @@ def column_names(source: Any) -> tuple[str, ...] | None:
 def single_row(columns: Any, values: Any, n_features: int) -> sparse.csr_matrix:
     """A matrix of one row with these values in these columns; DataError if they are no row of n_features features."""
     try:
-        places, numbers = np.asarray(columns, np.int64), np.asarray(values, np.float32)
+        places, numbers = np.asarray(columns), np.asarray(values)
+        _check_real(numbers.dtype, "a row")
+        if places.size and places.dtype.kind not in "iu":
+            raise DataError(f"the columns of a row must be whole numbers, but are {places.dtype}")
+        places, numbers = places.astype(np.int64), numbers.astype(np.float32)
+    except DataError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"a row is given by whole numbers (columns) and numbers (values): {error}") from error
     if places.ndim != 1 or places.shape != numbers.shape:
@@ -116,22 +125,16 @@ def column_ids(matrix: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.int32]]
 
 def _as_csr(source: Any, dtype: Any, what: str) -> sparse.csr_matrix:
     if sparse.issparse(source):
-        if source.ndim == 1:
-            source = source.reshape((1, source.shape[0]))
-        matrix = source.tocsr() if source.format != "csr" else source
-        if matrix.data.dtype != dtype:
-            with np.errstate(over="ignore"):  # too large for float32: found as inf by the caller, with its row
-                matrix = matrix.astype(dtype)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        # A matrix (not array) of our own, so that x[0] is a row and nothing of the caller's is shared but the arrays.
-        return _csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+        return _from_sparse(source, dtype, what)
     if is_frame(source):
         return _of_frame(source, dtype, what)
     try:
+        array = np.asarray(source)
+        _check_real(array.dtype, what)
         with np.errstate(over="ignore"):
-            array = np.asarray(source, dtype=dtype)
+            array = array.astype(dtype, copy=False)
+    except DataError:
+        raise
     except (TypeError, ValueError) as error:
         raise DataError(
             f"{what} must be a scipy sparse matrix or an array of numbers, but is {type(source).__name__}"
@@ -152,6 +155,72 @@ def _of_frame(frame: Any, dtype: Any, what: str) -> sparse.csr_matrix:
         if values.dtype.kind not in "buif":
             raise DataError(f"{what}: the column {name!r} holds {values.dtype}, but features are numbers")
     return _as_csr(frame.to_numpy(), dtype, what)
+
+
+def _from_sparse(source: Any, dtype: Any, what: str) -> sparse.csr_matrix:
+    _check_real(source.dtype, what)
+    if source.ndim == 1:
+        source = source.reshape((1, source.shape[0]))
+    if source.ndim != 2:
+        raise DataError(f"{what} must have two dimensions (rows, columns), but has {source.ndim}")
+    if source.shape[1] > MOST_COLUMNS:
+        raise DataError(f"{what} has {source.shape[1]} columns; at most {MOST_COLUMNS} are allowed")
+    _check_places(source, what)
+    matrix = source
+    if source.format != "csr":
+        matrix = source.tocsr()
+        _check_places(matrix, what)  # the rest of the formats are judged by what they become
+    if matrix.data.dtype != dtype:
+        with np.errstate(over="ignore"):  # too large for float32: found as inf by the caller, with its row
+            matrix = matrix.astype(dtype)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    # A matrix (not array) of our own, so that x[0] is a row and nothing of the caller's is shared but the arrays.
+    return _csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+
+
+def _check_real(dtype: np.dtype[Any], what: str) -> None:
+    """Refuse what NumPy would make a number of by throwing half of it away: complex numbers, times, records."""
+    if dtype.kind == "c":
+        raise DataError(f"Complex data not supported: {what} holds {dtype} values; only real numbers are allowed")
+    if dtype.kind in "mMV":
+        raise DataError(f"{what} holds {dtype} values; only real numbers are allowed")
+
+
+def _check_places(matrix: Any, what: str) -> None:
+    """Refuse compressed rows or columns that point outside: scipy and the kernels would read foreign memory."""
+    if matrix.format == "coo":
+        for places, size, axis in ((matrix.row, matrix.shape[0], "row"), (matrix.col, matrix.shape[1], "column")):
+            outside = _first_outside(places, size)
+            if outside is not None:
+                raise DataError(f"{what}: {axis} {places[outside]} is outside 0..{size - 1}")
+    if matrix.format == "csr":
+        lines, across, (n_lines, size) = "row", "column", matrix.shape
+    elif matrix.format == "csc":
+        lines, across, (size, n_lines) = "column", "row", matrix.shape
+    elif matrix.format == "bsr":
+        lines, across = "block row", "block column"
+        n_lines, size = (whole // part for whole, part in zip(matrix.shape, matrix.blocksize, strict=True))
+    else:
+        return
+    starts, places = matrix.indptr, matrix.indices
+    n_entries = min(len(places), len(matrix.data))
+    if len(starts) != n_lines + 1 or starts[0] != 0 or starts[-1] > n_entries or (starts[1:] < starts[:-1]).any():
+        raise DataError(f"{what}: its {lines} pointers do not rise from 0 to at most {n_entries} (the entries)")
+    outside = _first_outside(places[: starts[-1]], size)
+    if outside is not None:
+        line = int(np.searchsorted(starts, outside, side="right")) - 1
+        raise DataError(f"{what}, {lines} {line}: {across} {places[outside]} is outside 0..{size - 1}")
+
+
+def _first_outside(places: Any, size: int) -> int | None:
+    """The position of the first number that is not in 0..size-1."""
+    # Seen as unsigned, negative numbers are the largest: one pass finds both kinds.
+    unsigned = places.view(f"u{places.dtype.itemsize}")
+    if not len(places) or int(unsigned.max()) < size:
+        return None
+    return int(np.flatnonzero((places < 0) | (places >= size))[0])
 
 
 def _csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sparse.csr_matrix:

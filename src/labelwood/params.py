@@ -142,6 +142,14 @@ class Declared:
         """Parameter name -> value, ready for JSON."""
         return dataclasses.asdict(self)
 
+    def as_given(self) -> dict[str, Any]:
+        """Parameter name -> value, as the constructor takes it."""
+        return self.as_dict()
+
+    def saved(self) -> dict[str, Any]:
+        """What is kept with what was learnt: all but n_threads, which changes nothing but the time it takes."""
+        return {name: value for name, value in self.as_dict().items() if name != "n_threads"}
+
     @classmethod
     def table(cls) -> list[tuple[str, str, str, str]]:
         """(name, default, allowed, help) of every parameter, for help texts and documentation."""
@@ -157,10 +165,6 @@ class Params(Declared):
 
     seed: int = param(0, "the same seed gives the same model", low=0, high=2**63 - 1)
     n_threads: int | None = param(None, "threads to use; None: all processors", low=1, high=4096, kind=int)
-
-    def saved(self) -> dict[str, Any]:
-        """What is kept with a trained model: all but n_threads, which changes nothing but the time it takes."""
-        return {name: value for name, value in self.as_dict().items() if name != "n_threads"}
 
 
 def _plain(value: Any) -> Any:

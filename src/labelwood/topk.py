@@ -129,10 +129,3 @@ def empty(n_rows: int, k: int) -> TopK:
     object.__setattr__(top, "labels", np.full((n_rows, k), PAD, np.int32))
     object.__setattr__(top, "scores", np.full((n_rows, k), -np.inf, np.float32))
     return top
-
-
-def hits(top: TopK, y: sparse.csr_matrix) -> npt.NDArray[np.float32]:
-    """1 where an answer is a label of its row of y, else 0; (n, k), padding 0."""
-    right = np.asarray(y[np.arange(len(top))[:, None], np.maximum(top.labels, 0)].todense(), np.float32)
-    right[top.labels == PAD] = 0
-    return right

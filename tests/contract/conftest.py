@@ -12,6 +12,29 @@ from labelwood.models.registry import model_class, model_names
 N_ROWS, N_FEATURES, N_LABELS = 90, 40, 12
 # Models whose defaults suit thousands of rows learn this problem as well with less; everything else is as by default.
 QUICKER = {"dxml": {"hidden": 64, "n_models": 2, "epochs": 10}}
+# A second configuration of every model, as far from the default as its parameters go.
+OTHER = {
+    "popular": {"seed": 5},
+    "one-vs-all": {"loss": "logistic", "bias": 0.0, "C": 4.0},
+    "linear-tree": {
+        "n_trees": 3,
+        "max_leaf": 3,
+        "arity": 2,
+        "weights": "int8",
+        "keep_rows": True,
+        "link": "log-sigmoid",
+    },
+    "hsoftmax": {"loss": "hs", "tree": "huffman", "storage": "byte", "dim": 24},
+    "elias": {"n_models": 2, "calibration": False, "trees": 1},
+    "neuralxc": {"shortcut": False, "epochs": 20, "latent_weight": 0.1},
+    "hierarchicalxc": {"encoding_dim": 12, "link": "log-sigmoid"},
+    "glas": {"map": "nonlinear", "regularizer": "spreadout", "dim": 32},
+    "dxml": {"embedding": "deepwalk", "n_neighbors": 3, "blend": 0.5, "temperature": 0.2, "hidden": 64, "n_models": 1},
+    "ensemble": {"models": "popular,linear-tree,one-vs-all", "weights": "1,2,2"},
+}
+CONFIGURATIONS = {name: (name, QUICKER.get(name, {})) for name in model_names()} | {
+    f"{name}-other": (name, OTHER[name]) for name in model_names()
+}
 EMPTY_ROW, EMPTY_FEATURE, UNSEEN_LABEL, UNLABELLED_ROW = 7, 11, 5, 13
 
 
@@ -36,18 +59,30 @@ def problem():
     return sparse.csr_matrix(x), sparse.csr_matrix(y)
 
 
-@pytest.fixture(params=model_names())
-def name(request):
-    """The registry name of one model after another."""
+@pytest.fixture(params=CONFIGURATIONS)
+def configuration(request):
+    """The name of one configuration after another."""
     return request.param
 
 
 @pytest.fixture
-def make(name):
+def name(configuration):
+    """The registry name of the model."""
+    return CONFIGURATIONS[configuration][0]
+
+
+@pytest.fixture
+def settings(configuration):
+    """The parameters that differ from the defaults."""
+    return CONFIGURATIONS[configuration][1]
+
+
+@pytest.fixture
+def make(name, settings):
     """Makes an untrained model: make(seed=3)."""
 
     def build(**parameters):
-        return model_class(name)(**{"n_threads": 1, **QUICKER.get(name, {}), **parameters})
+        return model_class(name)(**{"n_threads": 1, **settings, **parameters})
 
     return build
 
@@ -60,15 +95,16 @@ def data():
 
 
 @cache
-def _trained(name):
+def _trained(configuration):
+    name, settings = CONFIGURATIONS[configuration]
     x, y = problem()
-    return model_class(name)(n_threads=1, **QUICKER.get(name, {})).fit(x.copy(), y.copy())
+    return model_class(name)(**{"n_threads": 1, **settings}).fit(x.copy(), y.copy())
 
 
 @pytest.fixture
-def trained(name):
+def trained(configuration):
     """The model trained on the problem, once a session; tests must not change it."""
-    return _trained(name)
+    return _trained(configuration)
 
 
 @pytest.fixture

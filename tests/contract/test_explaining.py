@@ -14,12 +14,32 @@ def test_contributions_add_up_to_the_score(trained, data):
             why = trained.explain(data.x[row], label)
             assert why.label == label
             assert why.score == pytest.approx(score, rel=1e-4, abs=1e-6)
-            for node in why.nodes:
-                parts = [c.contribution for c in why.contributions if c.node == node.node]
-                assert math.fsum(parts) == pytest.approx(node.margin, rel=1e-4, abs=1e-5)
-            if score > 0:
-                total = math.fsum(node.log_score for node in why.nodes)
-                assert total == pytest.approx(math.log(score), rel=1e-3, abs=1e-4)
+            adds_up(why)
+
+
+def adds_up(why):
+    """The parts of an explanation and of all its shares make its score."""
+    if why.shares:
+        total = math.fsum(share.weight * share.explanation.score for share in why.shares)
+        assert total == pytest.approx(why.score, rel=1e-4, abs=1e-6)
+        parts = math.fsum(share.weight * share.explanation.total for share in why.shares)
+        assert why.total == pytest.approx(parts, rel=1e-4, abs=1e-5)
+        for share in why.shares:
+            adds_up(share.explanation)
+        return
+    for node in why.nodes:
+        parts = [c.contribution for c in why.contributions if c.node == node.node]
+        assert math.fsum(parts) == pytest.approx(node.margin, rel=1e-4, abs=1e-5)
+    if why.score > 0:
+        total = math.fsum(node.log_score for node in why.nodes)
+        assert total == pytest.approx(math.log(why.score), rel=1e-3, abs=1e-4)
+
+
+def test_the_sum_can_be_read(trained, data):
+    label = int(trained.predict(data.x[2], k=1).labels[0, 0])
+    why = trained.explain(data.x[2], label)
+    assert f"= {why.total:+.2f} -> " in why.text()
+    assert why.text().endswith(f"score {why.score:.3f}")
 
 
 def test_every_contribution_is_value_times_weight(trained, data):

@@ -161,10 +161,10 @@ def test_a_label_never_seen_never_beats_a_seen_one(trained, data):
         (np.ones((3, 2)), np.ones((2, 2)), "x has 3 rows but y has 2"),
         (np.ones((0, 2)), np.ones((0, 2)), "at least one row"),
         (np.ones((3, 2)), np.ones((3, 0)), "at least one label column"),
-        (np.array([[np.nan, 1]]), np.ones((1, 1)), "row 0: feature 0 is nan"),
+        (np.array([[np.nan, 1]]), np.ones((1, 1)), "row 0: feature 0 is NaN"),
         (np.array([[1, np.inf]]), np.ones((1, 1)), "row 0: feature 1 is inf"),
         (np.ones((1, 1)), np.array([[np.nan]]), "not finite"),
-        (np.ones((1, 1)), None, "fit needs labels"),
+        (np.ones((1, 1)), None, "requires y to be passed"),
         ("text", np.ones((1, 1)), "must be a scipy sparse matrix or an array"),
     ],
 )

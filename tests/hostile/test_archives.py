@@ -108,3 +108,12 @@ def test_an_existing_folder_is_kept(tmp_path):
     archive = zip_of(tmp_path / "a.zip", [("a", b"x")])
     (tmp_path / "out").mkdir()
     refused(archive, tmp_path, "exists already")
+
+
+def test_what_a_killed_program_left_is_removed_by_the_next(tmp_path):
+    left = tmp_path / ".data.unpacking-0123456789ab" / "deep"
+    left.mkdir(parents=True)
+    (left / "half.txt").write_text("half")
+    archive = zip_of(tmp_path / "a.zip", [("x.txt", b"x")])
+    unpack(archive, tmp_path / "data")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "data"]

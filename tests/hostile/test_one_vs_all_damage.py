@@ -1,24 +1,16 @@
-"""Edited one-vs-all folders, loaded without checking hashes: refused, or answered without a crash or a warning."""
+"""Edited one-vs-all folders whose checksums fit: refused, or answered without a crash or a warning."""
 
 import contextlib
-import json
-import struct
 
 import numpy as np
 import pytest
 
 import labelwood as lw
 from labelwood.models.persistence import restored, state_of
+from labelwood.storage.load import load_folder
+from labelwood.storage.save import save_folder
 
 MANIFEST, ARRAYS = "manifest.json", "arrays.safetensors"
-DTYPES = {
-    "I32": np.int32,
-    "I64": np.int64,
-    "U16": np.uint16,
-    "U32": np.uint32,
-    "U64": np.uint64,
-    "F32": np.float32,
-}
 
 
 def example(seed=0, n_rows=60, n_features=150, n_labels=40):
@@ -38,25 +30,18 @@ def saved(tmp_path_factory):
 
 
 class Edited:
-    """The arrays of a saved folder as writable views of its file; `write` makes a folder of them."""
+    """The arrays of a saved folder, flat and writable; `write` makes a folder of them, with checksums that fit."""
 
     def __init__(self, folder, target):
-        self.manifest = (folder / MANIFEST).read_bytes()
-        self.raw = bytearray((folder / ARRAYS).read_bytes())
+        manifest, arrays = load_folder(folder)
         self.target = target
-        (length,) = struct.unpack("<Q", self.raw[:8])
-        header = json.loads(bytes(self.raw[8 : 8 + length]))
-        self.arrays = {}
-        for name, entry in header.items():
-            if name != "__metadata__":
-                begin, end = entry["data_offsets"]
-                view = memoryview(self.raw)[8 + length + begin : 8 + length + end]
-                self.arrays[name] = np.frombuffer(view, DTYPES[entry["dtype"]])
+        self.fields = {name: manifest[name] for name in ("kind", "name", "parameters", "shape", "facts", "seed")}
+        self.shapes = {name: array.shape for name, array in arrays.items()}
+        self.arrays = {name: array.reshape(-1).copy() for name, array in arrays.items()}
 
     def write(self):
-        self.target.mkdir(exist_ok=True)
-        (self.target / MANIFEST).write_bytes(self.manifest)
-        (self.target / ARRAYS).write_bytes(self.raw)
+        arrays = {name: array.reshape(self.shapes[name]) for name, array in self.arrays.items()}
+        save_folder(self.target, self.fields, arrays)
         return self.target
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelwood.data.reading.table import TABLE_FORMATS, read_table
+from labelwood.data.formats import format_names
+from labelwood.data.reading.table import read_table
 from labelwood.errors import DataError
 
 GOOD_CSV = b"text,labels\nfirst,x\n"
@@ -67,7 +68,7 @@ def test_rows_behind_an_unclosed_quote_are_not_lost(tmp_path):
     assert read_table(path, format="csv", on_bad_row="skip").texts == ("first", "more", "last")
 
 
-@pytest.mark.parametrize("format", [name for name in TABLE_FORMATS if name != "parquet"])
+@pytest.mark.parametrize("format", [name for name in format_names("texts") if name != "parquet"])
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])
 def test_empty_files(tmp_path, format, content):
     path = tmp_path / "empty"
@@ -139,14 +140,14 @@ def test_compressed_and_missing_files(tmp_path):
     path.write_bytes(b"not gzip")
     with pytest.raises(DataError, match="damaged gzip"):
         read_table(path, format="csv")
-    for format in TABLE_FORMATS:
+    for format in format_names("texts"):
         with pytest.raises(DataError, match="no such file"):
             read_table(tmp_path / "absent", format=format)
         with pytest.raises(DataError, match="folder"):
             read_table(tmp_path, format=format)
 
 
-@pytest.mark.parametrize("format", [name for name in TABLE_FORMATS if name != "parquet"])
+@pytest.mark.parametrize("format", [name for name in format_names("texts") if name != "parquet"])
 def test_an_endless_line_is_refused(tmp_path, monkeypatch, format):
     monkeypatch.setattr("labelwood.data.reading.text_rows.MAX_LINE_BYTES", 1000)
     path = tmp_path / "a"
@@ -191,6 +192,32 @@ def test_parquet_rows_with_nulls(tmp_path):
     assert read_table(path, format="parquet", on_bad_row="skip").texts == ("a",)
 
 
+@pytest.mark.parametrize("column", ["id", "text", "labels"])
+def test_parquet_with_bad_utf8(tmp_path, column):
+    """Parquet files do not check their strings: writers in other languages leave what they were given."""
+    import pyarrow
+    import pyarrow.parquet
+
+    cells = {"id": [b"1", b"2", b"3"], "text": [b"a", b"b", b"c"], "labels": [[b"x"], [b"y"], [b"x", b"z"]]}
+    bad = b"caf\xe9"
+    cells[column][1] = [bad] if column == "labels" else bad
+    columns = {
+        name: pyarrow.array(values, pyarrow.list_(pyarrow.binary()) if name == "labels" else pyarrow.binary())
+        for name, values in cells.items()
+    }
+    text = {
+        name: array.view(pyarrow.list_(pyarrow.string()) if name == "labels" else pyarrow.string())
+        for name, array in columns.items()
+    }
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(text), path)
+    with pytest.raises(DataError, match=r"a\.parquet, line 2: holds text that is not valid UTF-8"):
+        read_table(path, format="parquet")
+    kept = read_table(path, format="parquet", on_bad_row="skip")
+    assert kept.texts == ("a", "c")
+    assert kept.row_ids == ("1", "3")
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.one_of(
@@ -198,7 +225,7 @@ def test_parquet_rows_with_nulls(tmp_path):
         st.text(alphabet='",\t\n|;[]{}:<>_ lab019\x00é', max_size=120).map(str.encode),
         st.lists(st.sampled_from([GOOD_CSV, GOOD_JSON, b"0,1\tt\n", b"__label__a t\n", b'"', b"\n"])).map(b"".join),
     ),
-    format=st.sampled_from(TABLE_FORMATS),
+    format=st.sampled_from(format_names("texts")),
     policy=st.sampled_from(["error", "skip"]),
 )
 def test_any_bytes_give_rows_or_a_data_error(tmp_path, content, format, policy):

@@ -83,7 +83,11 @@ def test_bad_parameters_are_refused_before_the_data_is_read(cli, tmp_path):
 def test_the_output_is_checked_before_the_data_is_read(cli, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("x")
-    one_line(cli("train", tmp_path / "absent.jsonl", "--out", tmp_path / "full", "--force"), "full", "other files")
+    one_line(
+        cli("train", tmp_path / "absent.jsonl", "--out", tmp_path / "full", "--force"),
+        "full",
+        "holds files but no labelwood model",
+    )
     one_line(cli("train", tmp_path / "absent.jsonl", "--out", tmp_path / "a" / "b"), "does not exist")
 
 

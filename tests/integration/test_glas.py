@@ -13,13 +13,14 @@ from scipy import sparse
 import labelwood as lw
 from labelwood.errors import ModelFileError, ParamError
 from labelwood.matrices import normalized_rows
+from labelwood.models.persistence import restored, state_of
 from labelwood.progress import Callback
 
 torch = pytest.importorskip("torch")
 
 from labelwood.models.neural import glas_network, losses  # noqa: E402
-from labelwood.models.neural.glas import GLaSParams  # noqa: E402
 from labelwood.models.neural.glas_network import BatchLoss, GlasNetwork, RowMap  # noqa: E402
+from labelwood.models.neural.glas_params import GLaSParams  # noqa: E402
 from labelwood.models.neural.glas_training import first_scale  # noqa: E402
 from labelwood.models.neural.sampling import row_batch  # noqa: E402
 
@@ -43,7 +44,7 @@ def fitted():
 
 
 def arrays_equal(one, other):
-    ours, theirs = one._arrays(), other._arrays()
+    ours, theirs = one.fitted_.arrays(), other.fitted_.arrays()
     assert set(ours) == set(theirs)
     for name, array in ours.items():
         np.testing.assert_array_equal(array, theirs[name], err_msg=name)
@@ -167,7 +168,7 @@ def test_all_outputs_of_a_layer_have_one_length(kind, widen):
 def test_reasons_add_up_for_every_map(kind, widen):
     x, y = problem()
     model = lw.GLaS(**QUICK, map=kind, widen=widen).fit(x, y)
-    assert model.map_["table"].shape[1] == model.parameters_.dim * (1 if kind == "linear" else widen)
+    assert model.fitted_.map["table"].shape[1] == model.parameters_.dim * (1 if kind == "linear" else widen)
     assert model.label_vectors().shape[1] == model.vectors(x).shape[1] == model.parameters_.dim
     top = model.predict(x[:20], k=3)
     for row in range(20):
@@ -177,19 +178,22 @@ def test_reasons_add_up_for_every_map(kind, widen):
 
 
 def test_damaged_models_are_refused(fitted):
-    arrays, facts = fitted._arrays(), fitted._facts()
+    fields, arrays = state_of(fitted.fitted_)
     for name, bad in (
-        ("seen", fitted.seen_[:-1]),
-        ("seen", fitted.seen_.astype(np.int64)),
-        ("map.table", fitted.map_["table"][:-1]),
-        ("map.outer_bias", fitted.map_["outer_bias"][:-1]),
+        ("seen", arrays["seen"][:-1]),
+        ("map.outer_bias", arrays["map.outer_bias"][:-1]),
+        ("map.kind", arrays["map.kind"] + 3),
         ("index.vectors", arrays["index.vectors"][:-1]),
+        ("index.vectors", np.tile(arrays["index.vectors"], (1, 2))),
     ):
-        copy = lw.GLaS()
-        copy._set_shape(fitted.n_features_, fitted.n_labels_, fitted.parameters_)
-        copy.label_counts_ = fitted.label_counts_
         with pytest.raises(ModelFileError):
-            copy._restore({**arrays, name: bad}, facts)
+            restored(fields, {**arrays, name: bad}, "folder")
+    for facts in ({"index": None}, {"index": {**fields["facts"]["index"], "dim": 15}}, {"history": 3}):
+        with pytest.raises(ModelFileError):
+            restored({**fields, "facts": {**fields["facts"], **facts}}, arrays, "folder")
+    for name, value in (("dim", 8), ("map", "linear")):
+        with pytest.raises(ModelFileError, match="the map is not"):
+            restored({**fields, "parameters": {**fields["parameters"], name: value}}, arrays, "folder")
 
 
 def test_a_wide_map_is_saved_and_loaded(tmp_path):
@@ -199,9 +203,18 @@ def test_a_wide_map_is_saved_and_loaded(tmp_path):
     loaded = lw.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(x, k=3).scores, model.predict(x, k=3).scores)
     assert loaded.structure() == model.structure()
-    wide = np.ascontiguousarray(np.tile(model.map_["outer"], (1, 3)))
+    fields, arrays = state_of(model.fitted_)
+    wide = np.ascontiguousarray(np.tile(arrays["map.outer"], (1, 3)))
+    bias = np.tile(arrays["map.outer_bias"], 3)
     with pytest.raises(ModelFileError):  # more numbers than the sparse layer has outputs
-        loaded._restore({**model._arrays(), "map.outer": wide}, model._facts())
+        restored(fields, {**arrays, "map.outer": wide, "map.outer_bias": bias}, "folder")
+
+
+def test_probabilities_are_cosines_moved_to_0_and_1(fitted):
+    x, _ = problem()
+    top = fitted.predict(x[:5], 14)
+    likely = fitted.predict_proba(x[:5]).toarray()
+    np.testing.assert_allclose(np.take_along_axis(likely, top.labels, 1), (1 + top.scores) / 2, rtol=1e-6)
 
 
 def test_loading_and_answering_need_no_torch(fitted, tmp_path):
@@ -262,4 +275,4 @@ def test_a_run_that_was_killed_in_an_epoch_ends_as_if_it_had_not(tmp_path):
     assert seen[0].startswith("training, epoch 3")
     whole = lw.GLaS(**settings).fit(x, y)
     arrays_equal(resumed, whole)
-    assert resumed._facts() == whole._facts()
+    assert resumed.fitted_.facts() == whole.fitted_.facts()

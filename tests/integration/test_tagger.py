@@ -10,7 +10,7 @@ from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ModelFileError, NotFittedError, ParamError
 from labelwood.models.registry import AUTO, model_names
 from labelwood.progress import Callback
-from labelwood.tagger import Tagger
+from labelwood.tagger.tagger import Tagger
 
 TEXTS = [
     "apple pie with cinnamon",

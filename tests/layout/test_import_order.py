@@ -1,7 +1,7 @@
 """Layout: a module imports only from its left, in the order that docs/architecture.md draws."""
 
 import ast
-import re
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,11 @@ FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "misc"}
 UNSAFE = {"pickle", "cPickle", "joblib", "dill", "cloudpickle", "shelve", "marshal"}
 
 
-def drawn_order():
-    """The rooms from left to right, read from the architecture page."""
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    block = re.search(r"(?:^ {4}.*\n)+", page, re.MULTILINE)
-    return re.findall(r"[a-z]+", block.group()) if block else []
+def load_tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
 
 
 def module_name(path):
@@ -26,14 +26,14 @@ def module_name(path):
 
 def imports(path):
     """(line, module) of every import of the file, also inside functions; `from a import b` gives a.b too."""
-    found = []
+    modules = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
+            modules += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}, line {node.lineno}: imports are written in full"
-            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
-    return found
+            modules += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return modules
 
 
 def room(module):
@@ -41,24 +41,41 @@ def room(module):
 
 
 FILES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE or not p.stem.startswith("__"))
-ORDER = drawn_order()
+ARCHITECTURE = load_tool("make_architecture")
+PAGE = ARCHITECTURE.PAGE.read_text(encoding="utf-8")
+ORDER = ARCHITECTURE.drawn_order(PAGE)
 
 
-def test_the_page_draws_every_room():
-    rooms = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert rooms - {"__init__", "__main__", "__pycache__"} <= set(ORDER)
+def test_the_page_draws_the_rooms_that_are_there_and_no_others():
+    rooms = {path.stem for path in SOURCE.glob("[a-z]*.py")}
+    rooms |= {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert rooms - set(ORDER) == set(), "docs/architecture.md draws the line without these"
+    assert set(ORDER) - rooms == set(), "docs/architecture.md draws rooms that do not exist"
     assert len(ORDER) == len(set(ORDER))
     assert ORDER[0] == "errors"
     assert ORDER[-1] == "cli"
 
 
+def test_the_map_is_current():
+    assert ARCHITECTURE.architecture_page() == PAGE, "run `python tools/make_architecture.py`"
+    silent = [line for line in PAGE.splitlines() if line.strip().startswith("- `") and "`: " not in line]
+    assert not silent, "these begin without a comment that says what they hold"
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_every_file_says_what_it_holds(path):
+    """The map is made of these first lines: one sentence within the line."""
+    first_line = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+    assert first_line.endswith((".", ":")), f"{path}: the first line of its docstring is {first_line!r}"
+
+
 @pytest.mark.parametrize("path", FILES, ids=module_name)
 def test_imports_come_from_the_left(path):
-    own = module_name(path)
+    here = room(module_name(path))
     for line, module in imports(path):
         if not module.startswith("labelwood.") or room(module) in ("_native", "__version__"):
             continue
-        assert ORDER.index(room(module)) <= ORDER.index(room(own)), f"{path}, line {line}: {module} is on the right"
+        assert ORDER.index(room(module)) <= ORDER.index(here), f"{path}, line {line}: {module} is on the right"
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_name)

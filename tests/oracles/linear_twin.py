@@ -143,7 +143,7 @@ def half_rounded(values):
 
 
 def decode(blocks):
-    """(weights (n_features, n_children), bias) of all blocks, read as native/blocks.hpp describes them."""
+    """(weights (n_features, n_children), bias) of all blocks, read as models/linear/blocks.hpp describes them."""
     a = blocks.arrays
     n_children = int(a["child_start"][-1])
     dense = np.zeros((blocks.n_features, n_children), np.float32)

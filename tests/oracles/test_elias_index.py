@@ -10,7 +10,7 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.models.neural.elias import index
-from labelwood.models.neural.elias.calibration import RegressionTree, Scoring, constant_tree, log_q
+from labelwood.models.neural.elias.calibration import RegressionTree, Scoring, log_q
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 
 _spec = importlib.util.spec_from_file_location("elias_twin", Path(__file__).with_name("elias_twin.py"))
@@ -199,7 +199,8 @@ def test_the_best_of_a_blend_are_its_best_scores(random):
     log_p[5, 3:7] = log_p[5, 3]
     margins, counts = random.normal(size=(8, 12)).astype(np.float32), random.integers(0, 9, 30)
     margins[5, 3:7] = margins[5, 3]
-    for scoring in (Scoring(0.3, 1.0), Scoring(0.3, 1.0, constant_tree(0.4), 0.6)):
+    constant = RegressionTree(np.array([-1], np.int32), np.zeros(1), np.zeros(1, np.int32), np.array([0.4]))
+    for scoring in (Scoring(0.3, 1.0), Scoring(0.3, 1.0, constant, 0.6)):
         for given in (margins, None):
             top, best = np.empty((8, 11), np.int32), np.empty((8, 11), np.float32)
             scoring.fill_top((labels, log_p), given, counts, top, best)
@@ -311,7 +312,8 @@ def test_parents_are_the_strongest_clusters(random):
 def test_pruning_of_nothing_changes_nothing(random):
     edges, values = random_graph(random)
     scores = index.edge_scores(edges, values, 2.0)
-    for kept in (index.prune_by_score(edges, scores, 0.0), index.prune_to_top(edges, scores, edges.shape[1])):
+    for mask in (index.edges_above(edges, scores, 0.0), index.strongest_edges(edges, scores, edges.shape[1])):
+        kept = index.kept_edges(edges, scores, mask)
         np.testing.assert_array_equal(kept[0], edges)
         np.testing.assert_array_equal(kept[1], scores)
 
@@ -319,10 +321,10 @@ def test_pruning_of_nothing_changes_nothing(random):
 def test_pruning_keeps_the_strong_edges(random):
     edges, values = random_graph(random)
     scores = index.edge_scores(edges, values, 2.0)
-    strong, kept = index.prune_by_score(edges, scores, 0.4)
+    strong, kept = index.kept_edges(edges, scores, index.edges_above(edges, scores, 0.4))
     assert kept[strong >= 0].min() >= 0.4
     assert (strong >= 0).sum() == ((edges >= 0) & (scores >= 0.4)).sum()
-    top, _ = index.prune_to_top(edges, scores, 2)
+    top, _ = index.kept_edges(edges, scores, index.strongest_edges(edges, scores, 2))
     for c in range(6):
         order = sorted((-scores[c, j], label) for j, label in enumerate(edges[c]) if label >= 0)
         assert set(top[c][top[c] >= 0].tolist()) == {int(label) for _, label in order[:2]}

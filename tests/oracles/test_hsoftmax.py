@@ -70,13 +70,14 @@ def test_fit_is_plain_gradient_descent_from_the_starting_vectors(dim):
         model = HSoftmax(
             loss="hs", tree="balanced", storage="float", dim=dim, epochs=7, rate=0.4, start=start, seed=11, n_threads=1
         ).fit(x, y)
-        rows, bias = model._rows(sparse.csr_matrix(x))
-        stride = model.vectors_.data.shape[1]
+        state = model.fitted_
+        rows, bias = state.mean_rows(sparse.csr_matrix(x))
+        stride = state.vectors.data.shape[1]
         expected = twin.train(
-            (rows.indptr, rows.indices, rows.data), bias, y, model.codes_, first_vectors(5, dim, stride, start, 11),
+            (rows.indptr, rows.indices, rows.data), bias, y, state.codes, first_vectors(5, dim, stride, start, 11),
             np.zeros((5, stride)), [(1, 4)] * 7, 0.4, False,
         )  # fmt: skip
-        for got, wanted in zip((model.vectors_, model.decisions_), expected, strict=True):
+        for got, wanted in zip((state.vectors, state.decisions), expected, strict=True):
             np.testing.assert_allclose(got.data, wanted, atol=1e-6)
         top = model.predict(x[1:2], k=6)
         chances.append(float(top.scores[0, top.labels[0].tolist().index(4)]))
@@ -132,7 +133,7 @@ def test_every_instruction_level_gives_the_same_bytes(problem):
     try:
         for level in _native.simd_levels():
             assert _native.use_simd_level(level)
-            made.append(HSoftmax(dim=40, epochs=2, n_threads=1).fit(x, y)._arrays()["vectors"].tobytes())
+            made.append(HSoftmax(dim=40, epochs=2, n_threads=1).fit(x, y).fitted_.arrays()["vectors"].tobytes())
     finally:
         _native.use_simd_level(before)
     assert len(set(made)) == 1

@@ -87,6 +87,6 @@ def test_saved_and_restored_gives_the_same_bytes(texts, hashing):
     texts = [*texts, "some words"]
     made = TfidfVectorizer(hashing=hashing, sublinear_tf=True)
     x = made.fit_transform(texts)
-    back = TfidfVectorizer.from_arrays(made._arrays(), made._facts())
+    back = TfidfVectorizer.from_arrays(made.fitted_.arrays(), made.fitted_.facts())
     assert back.transform(texts).data.tobytes() == x.data.tobytes()
     assert back.get_params() == made.get_params()

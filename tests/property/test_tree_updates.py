@@ -235,3 +235,38 @@ def test_threads_change_no_byte_of_an_update(more):
     )
     for name, array in one.fitted_.arrays().items():
         np.testing.assert_array_equal(array, two.fitted_.arrays()[name])
+
+
+def test_labels_of_an_update_may_come_by_id_and_by_name(tmp_path):
+    x, y = problem()
+    ids = [[10 * int(label) for label in row.indices] for row in y]
+    plain = LinearTree(**SMALL, keep_rows=True).fit(x[:150], y[:150]).partial_fit(x[150:], y[150:])
+    for lists in (ids, [[f"{label:03}" for label in labels] for labels in ids]):
+        model = LinearTree(**SMALL).fit(x[:150], lists[:150])
+        model.partial_fit(x[150:], lists[150:], earlier=(x[:150], lists[:150]))
+        np.testing.assert_array_equal(model.predict(x, 5).labels, plain.predict(x, 5).labels)
+        more = [[*labels, 7] if isinstance(labels[0], int) else [*labels, "new"] for labels in lists[:20]]
+        model.partial_fit(x[:20], more, earlier=(x, lists))
+        assert model.classes_[-1] in (7, "new")
+        assert model.n_labels_ == 25
+        model.save(tmp_path / "m")
+        assert labelwood.load(tmp_path / "m").classes_.tolist() == model.classes_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [(7, "a pair .* but is int"), ((1, 2, 3), "has 3 parts"), ((np.ones((2, 60)), np.ones((2, 30))), "have 30 labels")],
+)
+def test_earlier_rows_that_do_not_fit_are_refused(earlier, message):
+    x, y = problem()
+    with pytest.raises(DataError, match=message):
+        LinearTree(**SMALL).fit(x, y).partial_fit(x, y, earlier=earlier)
+
+
+def test_kept_rows_are_those_that_were_given(tmp_path):
+    """Other earlier rows than the model had: it keeps what it was taught from, and loads again."""
+    x, y = problem()
+    model = LinearTree(**SMALL, keep_rows=True).fit(x, y).partial_fit(x[:5], y[:5], earlier=(x[:80], y[:80]))
+    assert model.n_rows_ == 85
+    model.save(tmp_path / "m")
+    assert labelwood.load(tmp_path / "m").fitted_.kept_rows.x.shape == (85, 60)

@@ -4,7 +4,9 @@ import gzip
 
 import pytest
 
-from labelwood.data.reading.table import read_table, sniff_table
+from labelwood.data.formats import recognised
+from labelwood.data.reading.start import start_of
+from labelwood.data.reading.table import read_table
 
 
 def labels_of_features(path, n_rows):
@@ -23,7 +25,7 @@ def labels_of_features(path, n_rows):
 ])  # fmt: skip
 def test_texts_have_the_columns_of_the_feature_files(data_file, name, part, shape, first_name):
     path = data_file(name, f"{part}_raw.jsonl.gz")
-    assert sniff_table(path.name, b"") == "jsonl"
+    assert recognised(start_of(path)).name == "jsonl"
     data = read_table(path, format="jsonl")
     assert data.y.shape == shape
     assert data.label_names[0] == first_name

@@ -10,7 +10,7 @@ import pytest
 
 from labelwood.server import plain
 from labelwood.server.plain import MAX_BYTES, MAX_K, MAX_TEXTS, RequestError, Server, checked_question
-from labelwood.tagger import Tagger
+from labelwood.tagger.tagger import Tagger
 
 TEXTS = ["apple pie with cream", "cold orange juice", "cream cake"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labelwood.data.catalogue import find, names, propensity_constants
+from labelwood.data.catalogue import find, names
 from labelwood.errors import DataError
 
 
@@ -27,7 +27,7 @@ def test_every_name_is_found_however_it_is_written():
 ])  # fmt: skip
 def test_propensity_constants_as_published(name, constants):
     # AmazonCat-13K and Wiki10-31K are often given the wrong constants, by the words in their names.
-    assert propensity_constants(name) == constants
+    assert find(name).propensity == constants
 
 
 def test_sizes_of_some():
@@ -39,5 +39,3 @@ def test_sizes_of_some():
 def test_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(DataError, match=r"unknown data set 'amazon-671k'; did you mean 'amazon-670k'.*bibtex"):
         find("amazon-671k")
-    with pytest.raises(DataError, match="unknown data set"):
-        propensity_constants("mydata")

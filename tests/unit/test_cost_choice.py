@@ -20,6 +20,7 @@ from labelwood.models.linear.cost_choice import (
     is_worth_choosing,
 )
 from labelwood.progress import SILENT
+from labelwood.storage.format import manifest_sha256
 from labelwood.topk import TopK
 
 
@@ -110,9 +111,9 @@ def test_a_folder_without_the_chosen_cost_has_it_among_its_parameters(tmp_path):
     manifest = tmp_path / "model" / "manifest.json"
     fields = json.loads(manifest.read_text())
     del fields["facts"]["C"]
-    manifest.write_text(json.dumps(fields))
+    manifest.write_text(json.dumps({**fields, "manifest_sha256": manifest_sha256(fields)}))
     assert lw.load(tmp_path / "model").fitted_.C == 0.6
     fields["facts"]["C"] = "much"
-    manifest.write_text(json.dumps(fields))
+    manifest.write_text(json.dumps({**fields, "manifest_sha256": manifest_sha256(fields)}))
     with pytest.raises(ModelFileError, match="cost C"):
         lw.load(tmp_path / "model")

@@ -14,6 +14,7 @@ from labelwood.models.neural import label_targets
 from labelwood.models.neural.label_targets import graph_vectors, new_label_vectors, row_targets
 from labelwood.models.neural.neighbor_votes import VoteRule, best_labels, chosen_rule, vote_weights, voted
 from labelwood.models.neural.point_index import PointIndex, kmeans_centroids
+from labelwood.models.persistence import restored, state_of
 from labelwood.neighbors.store import unit_rows
 
 pytest.importorskip("torch")
@@ -33,7 +34,7 @@ def grouped(n_rows=120, n_features=30, n_labels=6, seed=0):
 
 
 def same_state(one, other):
-    ours, theirs = one._arrays(), other._arrays()
+    ours, theirs = one.fitted_.arrays(), other.fitted_.arrays()
     assert set(ours) == set(theirs)
     for name in ours:
         assert ours[name].tobytes() == theirs[name].tobytes(), name
@@ -126,7 +127,7 @@ def points_and_labels(n=60, seed=1):
 def test_one_cluster_is_exact_and_a_point_finds_itself():
     """X4: with one cluster the neighbours are those of an exact search; k=1 gives a training point its own labels."""
     points, y = points_and_labels()
-    index = PointIndex(points, y, np.arange(60), kmeans_centroids(points, 1, 0, 1))
+    index = PointIndex.of(points, y, np.arange(60), kmeans_centroids(points, 1, 0, 1))
     ids, _ = index.nearest(points, 4, 1, 1)
     np.testing.assert_array_equal(ids, np.argsort(-(points @ points.T), axis=1, kind="stable")[:, :4])
     top = best_labels(voted(ids, np.ones((60, 4), np.float32), y, VoteRule(1, 0.1, 0.0), points, points), 5)
@@ -136,8 +137,8 @@ def test_one_cluster_is_exact_and_a_point_finds_itself():
 
 def test_probing_every_cluster_is_exact_and_one_is_a_part():
     points, y = points_and_labels(200)
-    whole = PointIndex(points, y, np.arange(200), kmeans_centroids(points, 1, 0, 1))
-    parted = PointIndex(points, y, np.arange(200), kmeans_centroids(points, 6, 0, 1))
+    whole = PointIndex.of(points, y, np.arange(200), kmeans_centroids(points, 1, 0, 1))
+    parted = PointIndex.of(points, y, np.arange(200), kmeans_centroids(points, 6, 0, 1))
     np.testing.assert_array_equal(parted.nearest(points, 5, 6, 1)[0], whole.nearest(points, 5, 1, 1)[0])
     ids, _ = parted.nearest(points, 200, 1, 1)
     assert np.all((ids >= 0).sum(axis=1) < 200)
@@ -148,8 +149,8 @@ def test_an_index_that_grew_is_the_one_built_at_once():
     """X5, on the index alone."""
     points, y = points_and_labels(90)
     centroids = kmeans_centroids(points[:40], 4, 0, 1)
-    once = PointIndex(points, y, np.arange(90), centroids)
-    grown = PointIndex(points[:40], y[:40], np.arange(40), centroids)
+    once = PointIndex.of(points, y, np.arange(90), centroids)
+    grown = PointIndex.of(points[:40], y[:40], np.arange(40), centroids)
     for row in range(40, 90):
         grown = grown.grown(points[row : row + 1], y[row : row + 1], np.array([row]))
     for name, array in once.arrays().items():
@@ -190,9 +191,9 @@ def test_rows_added_one_by_one_or_at_once_give_the_same_model(half, tmp_path):
 def test_the_network_does_not_change_when_rows_are_added(half, tmp_path):
     x, y = grouped()
     grown = copy_of(half, tmp_path / "a").partial_fit(x[60:], y[60:])
-    for name, array in half._arrays().items():
+    for name, array in half.fitted_.arrays().items():
         if name.startswith(("network", "label_vectors", "index.centroids")):
-            assert array.tobytes() == grown._arrays()[name].tobytes(), name
+            assert array.tobytes() == grown.fitted_.arrays()[name].tobytes(), name
 
 
 def test_a_new_label_lies_where_its_companions_lie():
@@ -263,7 +264,8 @@ def test_a_graph_of_the_users_own_is_used():
     x, y = grouped()
     tree = edge_graph([(0, 1), (1, 2), (3, 4), (4, 5)], 6)
     model = lw.DXML(window=3, **QUICK).fit(x, y, label_graph=tree)
-    nearness = model.label_vectors_ @ model.label_vectors_.T
+    vectors = model.fitted_.label_vectors
+    nearness = vectors @ vectors.T
     assert nearness[0, 2] > nearness[0, 3] + 0.3
     with pytest.raises(DataError, match="there are 6 labels"):
         model.fit(x, y, label_graph=np.eye(3))
@@ -282,13 +284,84 @@ def test_variants_learn(change):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_trained_labels", 7), ("n_models", 0), ("n_neighbors", 0), ("temperature", -1), ("blend", -1)],
+    [
+        ("n_trained_labels", 7),
+        ("n_models", 0),
+        ("n_models", 2),
+        ("n_models", 10**9),
+        ("n_neighbors", 0),
+        ("n_neighbors", 2.0),
+        ("temperature", -1),
+        ("blend", -1),
+        ("blend", True),
+    ],
 )
 def test_damaged_facts_are_refused(half, name, value):
-    model = lw.DXML(**half.get_params())
-    model._set_shape(half.n_features_, half.n_labels_, half.parameters_)
+    fields, arrays = state_of(half.fitted_)
     with pytest.raises(ModelFileError):
-        model._restore(half._arrays(), {**half._facts(), name: value})
+        restored({**fields, "facts": {**fields["facts"], name: value}}, arrays, "folder")
+
+
+def test_damaged_points_are_refused(half):
+    fields, arrays = state_of(half.fitted_)
+
+    def changed(name, place, value):
+        array = arrays[name].copy()
+        array[place] = value
+        return {**arrays, name: array}
+
+    out = np.ones((32, 5), np.float32)
+    for damaged in (
+        changed("index.ids", 0, 99),
+        changed("index.ids", 0, arrays["index.ids"][1]),
+        changed("index.starts", 1, 10**6),
+        changed("index.rows", 0, half.n_rows_),
+        changed("index.y_indptr", 1, -1),
+        changed("index.y_indices", 0, 6),
+        {**arrays, "network0.out": out, "network0.out_bias": out[0]},
+        {**arrays, "index.points": arrays["index.points"][:, :8], "index.centroids": arrays["index.centroids"][:, :8]},
+    ):
+        with pytest.raises(ModelFileError):
+            restored(fields, damaged, "folder")
+
+
+def test_rows_are_added_by_label_names_and_ids(tmp_path):
+    x, y = grouped()
+    names = [f"label {i}" for i in range(6)]
+    named = lw.DXML(**QUICK).fit(lw.Dataset(x, y, label_names=names))
+    before = named.fitted_
+    named.partial_fit(x[:2], [["label 4", "brand new"], []])
+    assert named.label_names_ == (*names, "brand new")
+    assert named.n_rows_ == 122
+    assert before.n_labels == 6  # the state before is as it was
+    assert [names[label] for label in before.index.y[0].indices] == [names[label] for label in y[0].indices]
+    numbered = lw.DXML(**QUICK).fit(x, [[10 * (label + 1) for label in row.indices] for row in y])
+    numbered.partial_fit(x[:1], [[20, 5]])
+    assert numbered.classes_.tolist() == [10, 20, 30, 40, 50, 60, 5]
+    assert copy_of(numbered, tmp_path / "m").classes_.tolist() == numbered.classes_.tolist()
+    assert sorted(numbered.fitted_.index.y[120].indices) == [1, 6]
+    with pytest.raises(DataError, match="1 new labels need ids"):
+        numbered.partial_fit(x[:1], np.ones((1, 8)))
+    with pytest.raises(DataError, match="knows none"):
+        numbered.partial_fit(x[:1], [["a name"]])
+    plain = lw.DXML(**QUICK).fit(x, y)
+    assert plain.partial_fit(x[:1], [[6]]).classes_.tolist() == list(range(7))
+
+
+def test_the_blend_is_part_of_the_reasons_and_of_the_scale():
+    x, y = grouped()
+    model = lw.DXML(**{**QUICK, "blend": 0.8, "n_models": 2}).fit(x, y)
+    top = model.predict(x[:10], 6)
+    assert top.scores.max() > 1
+    for row, answers in enumerate(top):
+        for label, score in answers:
+            why = model.explain(x[row], label)
+            assert why.score == pytest.approx(score, abs=1e-6)
+            blended = [part for part in why.contributions if part.row < 0]
+            assert [part.weight for part in blended] == [0.8]
+    likely = model.predict_proba(x[:10]).toarray()
+    np.testing.assert_allclose(likely[0, top.labels[0, 0]], top.scores[0, 0] / 1.8, rtol=1e-6)
+    assert lw.DXML.explains_by_rows
 
 
 def test_prediction_needs_no_torch(half, tmp_path):

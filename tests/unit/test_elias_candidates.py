@@ -17,6 +17,7 @@ _spec = importlib.util.spec_from_file_location("elias_twin", _twins)
 twin = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(twin)
 
+pytestmark = pytest.mark.torch
 QUICK = {"dim": 16, "warm_epochs": 0, "stage1_epochs": 1, "stage2_epochs": 1, "n_threads": 1, "shortlist": 5}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import labelwood
 from labelwood.errors import ModelFileError
 from labelwood.models.linear.weight_blocks import rank_features
 from labelwood.models.neural.elias import index, ranker
@@ -14,16 +15,18 @@ from labelwood.models.neural.elias.calibration import (
     RegressionTree,
     Scoring,
     choose_scoring,
-    constant_tree,
     fit_tree,
     held_out,
+    hits_of,
     log_q,
+    quality,
 )
 from labelwood.models.neural.elias.ranker import ranker_nodes, ranker_options, train_ranker
 from labelwood.models.neural.elias.search import top_of
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
 from labelwood.progress import SILENT
+from labelwood.topk import TopK
 
 
 @pytest.fixture
@@ -85,6 +88,10 @@ def test_leaves_are_not_too_small(random):
     assert counts.min() >= 60
 
 
+def constant_tree(value):
+    return RegressionTree(np.array([-1], np.int32), np.zeros(1), np.zeros(1, np.int32), np.array([value]))
+
+
 def _pairs(random, n=300, room=8):
     labels = np.sort(np.stack([random.choice(20, room, replace=False) for _ in range(n)]), axis=1).astype(np.int32)
     margins = random.normal(size=(n, room)).astype(np.float32)
@@ -93,6 +100,25 @@ def _pairs(random, n=300, room=8):
     y = np.zeros((n, 20))
     np.put_along_axis(y, labels, truth.astype(float), axis=1)
     return held_out(labels, log_p, log_q(margins), sparse.csr_matrix(y))
+
+
+def test_the_truth_of_pairs_needs_no_dense_labels(random):
+    """A million labels for two rows: the table of all pairs would be 8 MB, and of 4,000 rows 16 GB."""
+    labels = np.array([[3, 7, 999_999], [5, -1, -1]], np.int32)
+    y = sparse.csr_matrix((np.ones(3, np.float32), ([0, 0, 1], [7, 999_999, 4])), shape=(2, 1_000_000))
+    y.toarray = None
+    pairs = held_out(labels, np.zeros((2, 3), np.float32), None, y)
+    assert pairs.truth.tolist() == [[False, True, True], [False, False, False]]
+    assert pairs.n_true.tolist() == [2, 1]
+    assert hits_of(pairs, np.array([[7], [4]], np.int32)).tolist() == [[True], [True]]
+
+
+def test_quality_is_precision_and_recall(random):
+    pairs = _pairs(random)
+    top = TopK(*top_of(pairs.labels, pairs.log_p, 8))
+    figures = labelwood.evaluate(top, pairs.y, ks=[1, 3, 5, 8])
+    wanted = figures["P@1"] + figures["P@3"] + figures["P@5"] + figures["R@8"] / 5
+    assert quality(pairs, pairs.log_p) == pytest.approx(wanted)
 
 
 def test_a_p_that_says_nothing_gets_little_power(random):

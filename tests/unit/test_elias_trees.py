@@ -10,6 +10,7 @@ from labelwood.models.neural.elias import tree_votes
 from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_forests
 from labelwood.progress import SILENT
 
+pytestmark = pytest.mark.torch
 QUICK = {"dim": 8, "warm_epochs": 0, "stage1_epochs": 1, "stage2_epochs": 1, "n_threads": 1, "candidates": 5}
 
 

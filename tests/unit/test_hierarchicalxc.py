@@ -12,6 +12,7 @@ from labelwood.errors import ModelFileError, ParamError
 from labelwood.labelindex.agglomerative import cooccurrence_tree
 from labelwood.models.linear.tree_nodes import training_nodes
 from labelwood.models.linear_encoding import encoded, linear_encoding
+from labelwood.models.persistence import restored, state_of
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +150,6 @@ class TestModel:
         model = lw.HierarchicalXC(n_threads=1).fit(x, y)
         assert model.search_figures(x, 2)["depth@2"] <= model.structure()["deepest label"]
         assert model.search_figures(x[:0]) == {}
-        arrays = model._arrays()
-        with pytest.raises(ModelFileError, match="feature ranks"):
-            model._restore({**arrays, "feature_rank": arrays["feature_rank"][:-1]}, {})
+        fields, arrays = state_of(model.fitted_)
+        with pytest.raises(ModelFileError, match="'feature_rank' has the shape"):
+            restored(fields, {**arrays, "feature_rank": arrays["feature_rank"][:-1]}, "here")

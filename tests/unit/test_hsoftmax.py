@@ -54,7 +54,7 @@ class TestCodes:
         damaged = codes.child.copy()
         damaged[0] = 1
         damaged[-1] = 0
-        for child in (damaged, codes.child[:-1], codes.child.astype(np.int64)):
+        for child in (damaged, codes.child[:-1]):
             with pytest.raises(ModelFileError, match="label codes"):
                 LabelCodes.from_arrays({"child": child}, 4)
 

@@ -8,30 +8,6 @@ from labelwood.errors import DataError
 from labelwood.labelspace import names
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ("red", "one list of names a row, but one string came"),
-        ([["red"], "blue"], r"row 1: expected a list of names, but got the string 'blue'; write \['blue'\]"),
-        ([["red"], None], "row 1: expected a list of names, but got None"),
-        ([3], "row 0: expected a list of names, but got 3"),
-        ([[""]], "row 0: a label name must be a string with words, but is ''"),
-        ([["  "]], "row 0: a label name"),
-        ([[float("nan")]], "but is nan"),
-        ([[None]], "but is None"),
-        ([[1]], "but is 1"),
-    ],
-)
-def test_what_is_no_list_of_names_is_refused(labels, message):
-    with pytest.raises(DataError, match=message):
-        names.checked_names(labels)
-
-
-def test_tuples_sets_and_arrays_are_lists_too():
-    made = names.checked_names([("a",), {"b"}, np.array(["c", "d"]), (name for name in "e"), []])
-    assert made == [["a"], ["b"], ["c", "d"], ["e"], []]
-
-
 def test_numbers_do_not_depend_on_the_order_of_rows():
     assert names.all_names([["b"], ["a", "b"]]) == names.all_names([["b", "a"], []]) == ("a", "b")
 

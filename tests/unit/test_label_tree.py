@@ -129,7 +129,7 @@ def test_missing_and_mistyped_arrays_are_refused(tree):
     arrays = tree.to_arrays()
     with pytest.raises(ModelFileError, match="'label_order' is missing"):
         LabelTree.from_arrays({name: arrays[name] for name in ("n_children", "n_labels_in")})
-    with pytest.raises(ModelFileError, match="must be int32 of shape .n_labels., but is float32"):
+    with pytest.raises(ModelFileError, match=r"must be int32 of shape .n_labels., but is float32"):
         LabelTree.from_arrays({**arrays, "label_order": arrays["label_order"].astype(np.float32)})
     with pytest.raises(ModelFileError, match="but is int32 of shape"):
         LabelTree.from_arrays({**arrays, "label_order": arrays["label_order"].reshape(2, 3)})

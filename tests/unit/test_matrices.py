@@ -12,6 +12,7 @@ from labelwood.matrices import (
     column_ids,
     normalized_rows,
     row_pointers,
+    single_row,
 )
 
 DENSE = np.array([[0, 1.5, 0, 2], [0, 0, 0, 0], [3, 0, 0, 0]])
@@ -25,6 +26,7 @@ DENSE = np.array([[0, 1.5, 0, 2], [0, 0, 0, 0], [3, 0, 0, 0]])
         sparse.coo_matrix,
         sparse.lil_matrix,
         sparse.dok_matrix,
+        sparse.bsr_matrix,
         sparse.csr_array,
         sparse.csc_array,
         sparse.coo_array,
@@ -77,7 +79,7 @@ def test_read_only_arrays_are_fine():
 def test_values_that_are_not_finite_are_refused_with_their_row(make, bad):
     dense = DENSE.copy()
     dense[2, 0] = bad
-    with pytest.raises(DataError, match=r"x, row 2: feature 0 is -?(nan|inf)"):
+    with pytest.raises(DataError, match=r"x, row 2: feature 0 is -?(NaN|inf)"):
         as_features(make(dense))
 
 
@@ -137,3 +139,86 @@ def test_index_types_are_what_kernels_want():
     matrix.indptr = matrix.indptr.astype(np.int64)
     assert row_pointers(matrix).dtype == np.int64
     assert column_ids(matrix).dtype == np.int32
+
+
+def damaged(make, **changes):
+    """A sparse matrix of 3 rows and 4 columns whose arrays were changed after scipy had checked them."""
+    matrix = make(DENSE)
+    for name, values in changes.items():
+        setattr(matrix, name, np.array(values, np.int32))
+    return matrix
+
+
+@pytest.mark.parametrize("convert", [as_features, as_labels])
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (damaged(sparse.csr_matrix, indices=[1, -3, 0]), r"row 0: column -3 is outside 0\.\.3"),
+        (damaged(sparse.csr_matrix, indices=[1, 3, 4]), r"row 2: column 4 is outside 0\.\.3"),
+        (damaged(sparse.csr_array, indices=[1, 3, -1]), r"row 2: column -1 is outside 0\.\.3"),
+        (damaged(sparse.csr_matrix, indices=[1, 3, 2**31 - 1]), "row 2: column 2147483647 is outside"),
+        (damaged(sparse.csr_matrix, indptr=[0, 3, 2, 3]), "row pointers do not rise"),
+        (damaged(sparse.csr_matrix, indptr=[0, 2, 2, 9]), "row pointers do not rise"),
+        (damaged(sparse.csr_matrix, indptr=[-1, 2, 2, 3]), "row pointers do not rise"),
+        (damaged(sparse.csr_matrix, indptr=[0, 2, 3]), "row pointers do not rise"),
+        (damaged(sparse.csc_matrix, indices=[2, -1, 0]), r"column 1: row -1 is outside 0\.\.2"),
+        (damaged(sparse.csc_matrix, indices=[2, 1_000_000_000, 0]), "column 1: row 1000000000 is outside"),
+        (damaged(sparse.bsr_matrix, indices=[0, -9, 0]), "block row 0: block column -9 is outside"),
+        (damaged(sparse.coo_matrix, row=[0, 0, -1]), r"row -1 is outside 0\.\.2"),
+        (damaged(sparse.coo_matrix, col=[0, 0, 400_000]), r"column 400000 is outside 0\.\.3"),
+    ],
+)
+def test_entries_that_point_outside_are_refused(convert, matrix, message):
+    with pytest.raises(DataError, match=message):
+        convert(matrix, "x")
+
+
+def test_entries_beyond_the_last_row_are_not_looked_at():
+    """Scipy keeps arrays that are longer than needed; what lies behind the rows may be anything."""
+    matrix = sparse.csr_matrix(DENSE)
+    matrix.indices = np.append(matrix.indices, -7).astype(np.int32)
+    matrix.data = np.append(matrix.data, 1.0)
+    np.testing.assert_array_equal(as_features(matrix).toarray(), DENSE)
+
+
+def test_more_columns_than_the_kernels_can_number_are_refused():
+    with pytest.raises(DataError, match=r"x has 4611686018427387904 columns; at most 2147483647"):
+        as_features(sparse.csr_matrix((1, 2**62)))
+
+
+@pytest.mark.parametrize("convert", [as_features, as_labels])
+@pytest.mark.parametrize(
+    "source",
+    [
+        DENSE.astype(complex),
+        DENSE.astype(np.complex64).tolist(),
+        [[np.complex64(1j)]],
+        sparse.csr_matrix(DENSE.astype(complex)),
+        sparse.coo_array(DENSE.astype(np.complex64)),
+        DENSE.astype("M8[D]"),
+        DENSE.astype("m8[s]"),
+    ],
+    ids=["dense", "list", "scalars", "csr", "coo", "dates", "durations"],
+)
+def test_complex_numbers_and_times_are_refused_not_cut(convert, source):
+    with pytest.raises(DataError, match=r"x holds .* values; only real numbers are allowed"):
+        convert(source, "x")
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "message"),
+    [
+        ([0, -1], [1, 2], r"column -1 of the row is outside 0\.\.3"),
+        ([0, 4], [1, 2], r"column 4 of the row is outside 0\.\.3"),
+        ([0, 1.5], [1, 2], "must be whole numbers, but are float64"),
+        ([0, 1], [1, 2j], "a row holds complex128 values"),
+        ([0, 1], [1], "a value for each column"),
+        ([0, "b"], [1, 2], "must be whole numbers"),
+        ([0, 1], [1, "b"], "numbers"),
+    ],
+)
+def test_single_rows(columns, values, message):
+    with pytest.raises(DataError, match=message):
+        single_row(columns, values, 4)
+    assert single_row([], [], 4).shape == (1, 4)
+    assert single_row([0, 2], [1, 2], 4).toarray().tolist() == [[1, 0, 2, 0]]

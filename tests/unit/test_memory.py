@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import labelwood as lw
-from labelwood.data.madeup.synthetic import make_sparse
+from labelwood.data.madeup.synthetic import make_sparse_pair
 from labelwood.memory import memory_text, parse_memory
 from labelwood.models.registry import model_class, model_names
 
@@ -32,7 +32,7 @@ def test_sizes_are_written():
 
 @pytest.mark.parametrize("name", model_names())
 def test_a_budget_below_the_estimate_refuses_and_one_above_trains(name):
-    data = make_sparse(200, 300, 40, nnz_per_row=20)
+    data = make_sparse_pair(200, 1, 300, 40, nnz_per_row=20)[0]
     model = model_class(name)()
     needed = model.estimate_memory(data.x, data.y)
     with pytest.raises(lw.BudgetError, match=r"would need about .* but 1 bytes are allowed"):
@@ -46,9 +46,9 @@ def test_a_budget_below_the_estimate_refuses_and_one_above_trains(name):
 def test_the_estimate_is_above_the_measured_peak_but_not_far(name):
     script = f"""
 from pathlib import Path
-from labelwood.data.madeup.synthetic import make_sparse
+from labelwood.data.madeup.synthetic import make_sparse_pair
 from labelwood.models.registry import model_class
-data = make_sparse(20000, 20000, 3000, nnz_per_row=80)
+data = make_sparse_pair(20000, 1, 20000, 3000, nnz_per_row=80)[0]
 model = model_class({name!r})(max_passes=2, n_threads=2)
 needed = model.estimate_memory(data.x, data.y)
 def peak():

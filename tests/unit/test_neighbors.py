@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from labelwood.errors import DataError, LabelwoodError, ModelFileError, ParamError
-from labelwood.neighbors.index import NeighborIndex
+from labelwood.neighbors.index import INDEX, NeighborIndex
 from labelwood.neighbors.store import METRICS
+from labelwood.storage.schema import check_arrays
 
 KINDS = ("exact", "scan", "ivf", "hnsw")
 
@@ -122,6 +123,10 @@ def test_no_vectors_and_no_queries_are_answered():
         lambda arrays, facts: facts.update(dim=99),
         lambda arrays, facts: facts.update(metric="l2"),
         lambda arrays, facts: facts.update(candidates=-1),
+        lambda arrays, facts: facts.update(effort=True),
+        lambda arrays, facts: facts.update(recall="high"),
+        lambda arrays, facts: facts.update(kind="exact"),
+        lambda arrays, facts: arrays.update(scale=np.ones(3000, np.float32)),
         lambda arrays, facts: arrays.update(vectors=arrays["vectors"][:, :5]),
         lambda arrays, facts: arrays.update(faiss=arrays["faiss"].astype(np.int64)),
     ],
@@ -131,8 +136,13 @@ def test_damaged_state_is_refused(change):
     index = NeighborIndex.build(clustered(), kind="scan")
     arrays, facts = dict(index.arrays()), index.facts()
     change(arrays, facts)
+
+    def asked():
+        check_arrays(INDEX, arrays, {}, "index")
+        return NeighborIndex.restore(arrays, facts).search(np.zeros((1, 24)), 1)
+
     with pytest.raises(ModelFileError):
-        NeighborIndex.restore(arrays, facts).search(np.zeros((1, 24)), 1)
+        asked()
 
 
 def test_a_truncated_or_foreign_faiss_index_is_refused():

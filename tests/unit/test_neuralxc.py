@@ -9,9 +9,10 @@ from scipy import sparse
 
 import labelwood as lw
 from labelwood.errors import ModelFileError
-from labelwood.models.neural.layer_stack import LayerStack
+from labelwood.models.neural.layer_stack import LAYERS, SHORTCUT, LayerStack
 from labelwood.models.neural.neuralxc import label_shares, last_activation, value_gain
 from labelwood.models.neural.neuralxc_sizes import PUBLISHED, Sizes, network_sizes
+from labelwood.storage.schema import check_arrays
 
 torch = pytest.importorskip("torch")
 network_module = pytest.importorskip("labelwood.models.neural.neuralxc_network")
@@ -181,17 +182,40 @@ def test_answers_need_no_torch(rows, tmp_path):
     assert model.structure()["width 0"] == 20
 
 
-def test_damaged_layers_are_refused(rows):
-    stack = made(shortcut=True).eval().stack()
-    arrays = stack.to_arrays()
-    assert LayerStack.from_arrays(arrays, 20, 9, "m").n_outputs == 9
+def restored(arrays, n_labels=9):
+    sizes = {"n_features": 20, "n_labels": n_labels}
+    check_arrays({**LAYERS, **SHORTCUT} if "shortcut" in arrays else LAYERS, arrays, sizes, "m")
+    return LayerStack.from_arrays(arrays, n_labels, "m")
+
+
+def test_damaged_layers_are_refused():
+    arrays = made(shortcut=True).eval().stack().to_arrays()
+    assert restored(arrays).n_outputs == 9
     for change, message in (
-        ({"layers": np.array([9], np.int32)}, "unknown activation"),
-        ({"layers": np.zeros(3)}, "short int32 array"),
-        ({"weight1": arrays["weight1"][:-1]}, "layer 1 must be"),
-        ({"shortcut": arrays["shortcut"][:-1]}, "shortcut must be"),
+        ({"activations": np.full(len(arrays["activations"]), 9, np.int32)}, "must stay below 3"),
+        ({"activations": np.zeros(3)}, "must be int32"),
+        ({"activations": arrays["activations"][:-1]}, "activations for the layers"),
+        ({"activations": arrays["activations"][:0]}, "0 activations"),
+        ({"layers": arrays["activations"]}, "once"),
+        ({"weight1": arrays["weight1"][:-1]}, "'weight1' has the shape"),
+        ({"weight7": arrays["weight1"]}, "'weight7' has the shape"),
+        ({"shortcut": arrays["shortcut"][:-1]}, "'shortcut' has the shape"),
     ):
         with pytest.raises(ModelFileError, match=message):
-            LayerStack.from_arrays({**arrays, **change}, 20, 9, "m")
+            restored({**arrays, **change})
+    without = {name: array for name, array in arrays.items() if name != "shortcut"}
     with pytest.raises(ModelFileError, match="gives 9 numbers for 8"):
-        LayerStack.from_arrays(arrays, 20, 8, "m")
+        restored(without, n_labels=8)
+    del without["bias2"]
+    with pytest.raises(ModelFileError, match="activations for the layers"):
+        restored(without)
+
+
+def test_layers_of_older_folders_are_read(rows):
+    stack = made(shortcut=True).eval().stack()
+    arrays = stack.to_arrays()
+    codes = [("none", "relu", "tanh").index(name) for name in stack.activations]
+    del arrays["activations"]
+    older = restored({**arrays, "layers": np.array(codes, np.int32)})
+    assert list(older.activations) == list(stack.activations)
+    np.testing.assert_array_equal(older.forward(rows[0]), stack.forward(rows[0]))

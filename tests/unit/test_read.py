@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import labelwood as lw
+from labelwood.data.formats import FORMATS
 from labelwood.data.reading import sparse_rows
-from labelwood.data.reading.read import FORMATS, MATRIX_FORMATS, find_format
-from labelwood.data.reading.table import TABLE_FORMATS
+from labelwood.data.reading.read import find_format
 from labelwood.progress import Callback
 
 XMC = b"3 4 5\n0,3 1:0.25 3:1\n 2:1\n4 0:12.5\n"
@@ -227,8 +227,11 @@ def test_tables_go_to_the_table_reader(file):
     assert fixed.y.toarray().tolist() == [[1, 1, 0], [1, 0, 0]]
 
 
-def test_every_table_format_is_listed():
-    assert set(FORMATS) == {*MATRIX_FORMATS, *TABLE_FORMATS}
+def test_every_format_has_its_functions():
+    for format in FORMATS.values():
+        assert callable(format.reader())
+        assert not format.write or callable(format.writer())
+        assert format.names or format.content, f"{format.name} is never recognised"
 
 
 def test_unknown_content_lists_the_formats(file):

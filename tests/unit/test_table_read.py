@@ -6,7 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from labelwood.data.reading.table import TABLE_FORMATS, read_table, sniff_table
+from labelwood.data.formats import format_names, recognised
+from labelwood.data.reading.start import Start
+from labelwood.data.reading.streams import plain_name
+from labelwood.data.reading.table import read_table
 from labelwood.errors import DataError, ParamError
 
 
@@ -198,19 +201,24 @@ def test_pecos_and_libmultilabel(tmp_path):
     ("a.txt", b"lab1 lab2\tsome longer text\nlab3\tmore of it\n", "libmultilabel"),
     ("a.txt", b"id1\tlab1 lab2\ta text\nid2\tlab\tmore text\n", "libmultilabel"),
     ("a.txt", b'{"text": 1}\n', "jsonl"),
-    ("a.txt", b"3 5 2\n0,1 0:0.5 3:0.1\n", None),
-    ("a.txt", b"1,3 1:0.5 3:0.1\n", None),
-    ("a.txt", b"1,3\t1:0.5\t3:0.1\n", None),
+    ("a.txt", b"3 5 2\n0,1 0:0.5 3:0.1\n", "xmc"),
+    ("a.tsv", b"3\t5\t2\n4\t5\t6\n", "libmultilabel"),
+    ("a.tsv", b"3 5 2\n", "tsv"),
+    ("a.tab", b"1\n", "tsv"),
+    ("a.txt", b"1,3 1:0.5 3:0.1\n", "svmlight"),
+    ("a.txt", b"1,3\t1:0.5\t3:0.1\n", "svmlight"),
     ("a.txt", b"", None),
-    ("a.arff", b"@relation x", None),
-    ("a.npz", b"PK\x03\x04\tx", None),
+    ("a.txt", b"Dear reader,\n", None),
+    ("a.arff", b"@relation x", "arff"),
+    ("a.npz", b"PK\x03\x04\tx", "npz"),
 ])  # fmt: skip
 def test_sniffing(name, head, expected):
-    assert sniff_table(name, head) == expected
+    format = recognised(Start(plain_name(name), head))
+    assert (format and format.name) == expected
 
 
 def test_sniffing_leaves_out_a_cut_last_line():
-    assert sniff_table("a.txt", b"0,1\ttext\n5,") == "pecos"
+    assert recognised(Start("a.txt", b"0,1\ttext\n5,")).name == "pecos"
 
 
 def test_unknown_format_and_policy(tmp_path):
@@ -219,7 +227,8 @@ def test_unknown_format_and_policy(tmp_path):
         read_table(path, format="cvs")
     with pytest.raises(ParamError, match="on_bad_row must be one of error, skip"):
         read_table(path, format="csv", on_bad_row="ignore")
-    assert {"csv", "tsv", "jsonl", "parquet", "fasttext", "annif", "pecos", "libmultilabel"} == set(TABLE_FORMATS)
+    tables = {"csv", "tsv", "jsonl", "parquet", "fasttext", "annif", "pecos", "libmultilabel"}
+    assert tables == set(format_names("texts"))
 
 
 def test_progress_is_reported(tmp_path):

@@ -125,12 +125,12 @@ def test_sklearn_conventions_hold():
 
 
 @pytest.mark.parametrize(
-    "call", ["transform", "feature_names", "idf_", "n_rows_", "n_features_", "document_frequencies_", "_arrays"]
+    "call", ["transform", "feature_names", "idf_", "n_rows_", "n_features_", "document_frequencies_", "fitted_"]
 )
 def test_unfitted_use_is_refused(call):
     made = TfidfVectorizer()
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        made.transform(["a"]) if call == "transform" else made._arrays() if call == "_arrays" else getattr(made, call)
+    with pytest.raises(NotFittedError, match="not trained yet"):
+        made.transform(["a"]) if call == "transform" else getattr(made, call)
 
 
 @pytest.mark.parametrize(
@@ -154,11 +154,11 @@ def test_bad_texts_are_named(texts, message, hashing):
 
 def test_bad_texts_are_named_by_transform_and_partial_fit_and_leave_the_state_alone():
     made = TfidfVectorizer().fit(TEXTS)
-    before = made._facts(), made.document_frequencies_.copy()
+    before = made.fitted_.facts(), made.document_frequencies_.copy()
     for call in (made.transform, made.partial_fit):
         with pytest.raises(DataError, match="row 1: a text must be a str"):
             call(["fine", 3])
-    assert made._facts() == before[0]
+    assert made.fitted_.facts() == before[0]
     np.testing.assert_array_equal(made.document_frequencies_, before[1])
 
 
@@ -187,7 +187,7 @@ def test_min_token_length_counts_characters_not_bytes():
 
 
 def test_partial_fit_from_nothing_is_fit():
-    assert TfidfVectorizer().partial_fit(TEXTS)._facts() == TfidfVectorizer().fit(TEXTS)._facts()
+    assert TfidfVectorizer().partial_fit(TEXTS).fitted_.facts() == TfidfVectorizer().fit(TEXTS).fitted_.facts()
 
 
 def test_partial_fit_appends_new_tokens_and_counts_old_ones():
@@ -245,8 +245,8 @@ def test_hashing_without_smoothing_stays_finite_for_new_buckets():
 
 def test_facts_are_json_and_restore_through_it():
     made = TfidfVectorizer(ngram_range=(1, 2), stop_words={"the", "on"}, max_df=1.0, min_df=1).fit(TEXTS)
-    facts = json.loads(json.dumps(made._facts()))
-    back = TfidfVectorizer.from_arrays(made._arrays(), facts)
+    facts = json.loads(json.dumps(made.fitted_.facts()))
+    back = TfidfVectorizer.from_arrays(made.fitted_.arrays(), facts)
     assert back.feature_names == made.feature_names
     assert (back.transform(TEXTS) != made.transform(TEXTS)).nnz == 0
     assert back.min_df == 1

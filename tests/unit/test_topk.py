@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelwood.errors import DataError
-from labelwood.topk import PAD, TopK, empty, hits
+from labelwood.errors import DataError, ParamError
+from labelwood.topk import PAD, TopK, checked_k, empty
 
 
 @pytest.fixture
@@ -89,7 +89,19 @@ def test_empty_is_padding_only():
     assert np.all(np.isneginf(made.scores))
 
 
-def test_hits_are_the_answers_that_are_labels_of_their_row():
-    y = sparse.csr_matrix(np.array([[1, 0, 1], [0, 1, 0]], np.float32))
-    top = TopK(np.array([[2, 1, 0], [0, -1, -1]], np.int32), np.array([[3, 2, 1], [1, 0, 0]], np.float32))
-    np.testing.assert_array_equal(hits(top, y), [[1, 0, 1], [0, 0, 0]])
+@pytest.mark.parametrize("k", [1, 5, np.int64(7), 10_000])
+def test_k_may_be_more_than_the_labels_up_to_a_limit(k):
+    assert checked_k(k, 3) == k
+    assert type(checked_k(k, 3)) is int
+
+
+def test_k_may_be_all_labels_however_many():
+    assert checked_k(2_000_000, 2_000_000) == 2_000_000
+    with pytest.raises(ParamError, match="k must be at most 2000000 where there are 2000000 labels, but is 2000001"):
+        checked_k(2_000_001, 2_000_000)
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 2.0, "5", None, 10_001, 1_000_000_000, 2**70])
+def test_what_k_cannot_be(k):
+    with pytest.raises(ParamError, match="k must be"):
+        checked_k(k, 3)

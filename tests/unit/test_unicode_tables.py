@@ -7,6 +7,8 @@ from labelwood.features.tfidf import TfidfVectorizer
 
 WORD, SPACE, CASED, IGNORABLE, HAS_LOWER = 1, 2, 4, 8, 16
 CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+# Characters that a later version of Unicode changed: the version. 1734 was a mark that str.lower looks past.
+CHANGED = {0x1734: (14, 0, 0)}
 SAME_VERSION = _native.unicode_version() == unicodedata.unidata_version
 
 
@@ -15,9 +17,13 @@ def version(text):
 
 
 def known_to_both(code, ours):
-    """False for characters that only the newer of the two Unicode versions has."""
+    """False for characters that only the newer of the two Unicode versions has, or that it changed."""
     if SAME_VERSION:
         return True
+    if code in CHANGED:
+        return (version(unicodedata.unidata_version) < CHANGED[code]) == (
+            version(_native.unicode_version()) < CHANGED[code]
+        )
     if version(unicodedata.unidata_version) < version(_native.unicode_version()):
         return unicodedata.category(chr(code)) != "Cn"
     return ours != 0  # the newer Python may know more, but must not contradict what the table says

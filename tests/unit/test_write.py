@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import labelwood as lw
-from labelwood.data.writing import write as write_module
+from labelwood.data.writing import matrix_write as write_module
 from labelwood.progress import Callback
 
 

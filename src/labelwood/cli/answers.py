@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from labelwood.errors import ParamError
+from labelwood.errors import DataError, ParamError
 
 if TYPE_CHECKING:
     from labelwood.topk import TopK
@@ -27,7 +27,7 @@ def write_file(
     path: Path, top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None, n_labels: int
 ) -> None:
     """Write the answers in the format that the ending of `path` names; whole or not at all."""
-    from labelwood.cli.outputs import whole_file
+    from labelwood.data.writing.atomic_file import whole_file
 
     suffix = path.suffix.lower()
     with whole_file(path) as part:
@@ -43,7 +43,16 @@ def write_file(
 
 def write_stdout(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None) -> None:
     """Write the answers to stdout as JSON lines."""
-    write_jsonl(sys.stdout, _rows(top, names, row_ids))
+    from labelwood.cli.console import close_stdout
+
+    try:
+        write_jsonl(sys.stdout, _rows(top, names, row_ids))
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads has gone: no error of ours
+        raise
+    except OSError as error:
+        close_stdout()
+        raise DataError(f"standard output: cannot be written ({error.strerror or error})") from None
 
 
 def _rows(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None) -> Rows:

@@ -46,8 +46,9 @@ def command(
 
     from labelwood.cli.console import say, show, show_json, show_table
     from labelwood.cli.inputs import read_data
-    from labelwood.cli.outputs import check_file, whole_file
+    from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
+    from labelwood.data.writing.atomic_file import whole_file
     from labelwood.errors import DataError, ParamError
     from labelwood.models.registry import model_class
     from labelwood.report.balance_sweep import RATIOS, balance_sweep, draw, write_csv
@@ -77,7 +78,7 @@ def command(
         if held.x is None:
             raise DataError(f"{test}: holds texts, but {train} holds features")
         points = balance_sweep(
-            (rows.x, rows.y), (held.x, held.y), ratios=grid, curves=[one.strip() for one in cover.split(",")],
+            (rows.x, rows.y), (held.x, held.y), ratios=grid, curves=[curve.strip() for curve in cover.split(",")],
             parameters=parameters, timed_rows=timed_rows, repeats=repeats, progress=progress,
         )  # fmt: skip
     out.mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,6 +24,11 @@ def show(text: str = "") -> None:
 def show_json(value: Any) -> None:
     """Write the result as one JSON object on stdout; numbers that JSON lacks become null."""
     typer.echo(json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+
+
+def close_stdout() -> None:
+    """Send what is left for stdout nowhere, so that Python does not try it again, and complain, at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def plain(value: Any) -> Any:

@@ -33,12 +33,13 @@ def command(
     from labelwood.cli.progress import shown
     from labelwood.data.writing.write import format_of_name, write
     from labelwood.errors import ParamError
+    from labelwood.wording import spelled
 
     if to is None:
         try:
             format_of_name(target)  # an ending that says nothing is refused before the work
         except ParamError as error:
-            raise ParamError(str(error).replace("format=", "--to")) from None
+            raise ParamError(spelled(error, {"format": "--to"}.__getitem__)) from None
     check_file(target, force=force)
     with shown(quiet) as progress:
         data = read_data(

@@ -32,17 +32,14 @@ def command(
     from labelwood.data.download import cached
 
     if name is None:
-        known = [find(one) for one in names()]
+        entries = [find(known) for known in names()]
         if json:
-            show_json({one.name: asdict(one) for one in known})
+            show_json({entry.name: asdict(entry) for entry in entries})
             return
         show_table(
             "Known data sets (labelwood data fetch NAME)",
             ("name", "training rows", "test rows", "features", "labels", "licence"),
-            [
-                (one.name, *(_size(n) for n in (one.n_train, one.n_test, one.n_features, one.n_labels)), one.licence)
-                for one in known
-            ],
+            [(e.name, *map(_size, (e.n_train, e.n_test, e.n_features, e.n_labels)), e.licence) for e in entries],
             align="lrrrrl",
         )
         return

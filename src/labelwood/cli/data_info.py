@@ -29,7 +29,7 @@ def command(
     from labelwood.cli.progress import shown
 
     with shown(json) as progress:
-        found = read_data(
+        rows = read_data(
             data,
             format=format,
             text=text,
@@ -40,9 +40,9 @@ def command(
             progress=progress,
             quiet=True,
         )
-    facts = info(found)
+    facts = info(rows)
     if json:
-        show_json({"data": str(data), **facts, "notes": list(found.notes)})
+        show_json({"data": str(data), **facts, "notes": list(rows.notes)})
         return
     show_table(
         str(data),
@@ -50,7 +50,7 @@ def command(
         [(name.replace("_", " "), _worded(value)) for name, value in facts.items()],
         align="ll",
     )
-    for note in found.notes:
+    for note in rows.notes:
         show(f"note: {note}")
 
 

@@ -44,7 +44,7 @@ def command(
     for path in (out_train, out_test):
         check_file(path, force=force)
     with shown(quiet) as progress:
-        found = read_data(
+        rows = read_data(
             data,
             format=format,
             text=text,
@@ -55,7 +55,7 @@ def command(
             progress=progress,
             quiet=quiet,
         )
-        parts = split(found, test=test, seed=seed, stratify=stratify)
+        parts = split(rows, test=test, seed=seed, stratify=stratify)
         for part, path in zip(parts, (out_train, out_test), strict=True):
             write(part, path)
     if not quiet:

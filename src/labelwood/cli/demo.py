@@ -12,7 +12,7 @@ from labelwood.cli import options
 if TYPE_CHECKING:
     from labelwood.data.dataset import Dataset
     from labelwood.progress import Progress
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
 KS = (1, 3, 5)
 FILES = {"model", "train.jsonl", "test.jsonl"}
@@ -36,7 +36,7 @@ def command(
     from labelwood.data.madeup.shop_texts import make_texts
     from labelwood.data.split import split
 
-    check_demo_folder(out)
+    _check_demo_folder(out)
     with shown(quiet) as progress:
         progress.step("making texts", 0, 0)
         made = make_texts(1200 if small else 12000, n_labels=120 if small else 300, seed=seed)
@@ -51,7 +51,7 @@ def command(
     _show_next(out, test)
 
 
-def check_demo_folder(out: Path) -> None:
+def _check_demo_folder(out: Path) -> None:
     """Refuse a folder that holds anything but an earlier demo."""
     from labelwood.errors import DataError
 
@@ -69,7 +69,7 @@ def check_demo_folder(out: Path) -> None:
 def _trained(train: Dataset, seed: int, threads: int | None, progress: Progress) -> tuple[Tagger, Tagger, float]:
     import time
 
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     start = time.perf_counter()
     tagger = Tagger(seed=seed, n_threads=threads).fit(train, progress=progress)
@@ -82,9 +82,9 @@ def _show_metrics(tagger: Tagger, popular: Tagger, test: Dataset) -> None:
 
     columns = [f"{name}@{k}" for name, ks in (("P", KS), ("nDCG", KS[1:]), ("PSP", KS)) for k in ks]
     rows = []
-    for one in (tagger, popular):
-        found = one.evaluate(test, ks=KS)
-        rows.append([one.model_.name, *(f"{found[column]:.1f}" for column in columns)])
+    for trained in (tagger, popular):
+        figures = trained.evaluate(test, ks=KS)
+        rows.append([trained.model_.name, *(f"{figures[column]:.1f}" for column in columns)])
     show_table(f"On {count(test.n_rows, 'text')} never seen in training, per cent", ("model", *columns), rows)
 
 

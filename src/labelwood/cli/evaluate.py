@@ -33,6 +33,7 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    verify: options.Verify = False,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -46,13 +47,15 @@ def command(
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.errors import DataError, ParamError
+    from labelwood.topk import checked_k
 
     ks = sorted(set(k or (1, 3, 5)))
     if per_label is not None:
         if per_label.suffix.lower() not in (".csv", ".tsv"):
             raise ParamError(f"--per-label {per_label}: the ending must be .csv or .tsv")
         check_file(per_label, force=force)
-    loaded = Loaded(model, threads)
+    loaded = Loaded(model, threads, verify=verify)
+    checked_k(ks[-1], loaded.model.n_labels_)
     with shown(quiet) as progress:
         rows = loaded.read(
             data,
@@ -69,7 +72,7 @@ def command(
             raise DataError(f"{data}: no row has a label, so there is nothing to compare with")
         # Filter pairs take answers away: with as many spare places as a row may lose, the first k stay filled.
         spare = _most_pairs_of_a_row(rows.filter_pairs)
-        top = loaded.predict(rows, ks[-1] + spare)
+        top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.model.n_labels_)))
         metrics, y, unknown = loaded.metrics(top, rows, ks)
         cost = loaded.search_figures(rows, (ks[0], ks[-1]))
     if per_label is not None:
@@ -82,12 +85,12 @@ def command(
     if unknown and not quiet:
         some = ", ".join(repr(name) for name in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
         say(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
-    show_metrics(f"{model} on {data}: {count(len(top), 'row')}, per cent", metrics, ks)
+    _show_metrics(f"{model} on {data}: {count(len(top), 'row')}, per cent", metrics, ks)
     if cost:
         show("search, mean per row: " + ", ".join(f"{name} {value:.2f}" for name, value in cost.items()))
 
 
-def show_metrics(title: str, metrics: Mapping[str, float], ks: Sequence[int]) -> None:
+def _show_metrics(title: str, metrics: Mapping[str, float], ks: Sequence[int]) -> None:
     """Write the table of metrics at each k, then the share of each band of labels in it."""
     from labelwood.cli.console import show_table
 
@@ -109,7 +112,7 @@ def _most_pairs_of_a_row(pairs: Any) -> int:
 def _write_per_label(path: Path, loaded: Any, top: Any, y: Any, k: int, unknown: Sequence[str]) -> None:
     import csv
 
-    from labelwood.cli.outputs import whole_file
+    from labelwood.data.writing.atomic_file import whole_file
     from labelwood.metrics.per_label import per_label
 
     table = per_label(top, y, k, loaded.counts(y.shape[1]), n_train=loaded.model.n_rows_)

@@ -12,7 +12,7 @@ from labelwood.cli import options
 
 def command(
     model: options.ModelFolder,
-    verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare all checksums.")] = False,
+    verify: options.Verify = False,
     figures: Annotated[
         Path | None, typer.Option("--figures", help="Write figures of a learned index (elias) into this folder.")
     ] = None,
@@ -22,12 +22,12 @@ def command(
     from labelwood.cli.console import show_json
     from labelwood.loading import load
     from labelwood.storage.load import load_folder
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     manifest, arrays = load_folder(model, verify=verify)
     n_bytes = sum(array.nbytes for array in arrays.values())
-    found = load(model)
-    inside = found.model_ if isinstance(found, Tagger) else found
+    loaded = load(model)
+    inside = loaded.model_ if isinstance(loaded, Tagger) else loaded
     structure = inside.structure()
     written = [] if figures is None else _figures(inside, figures)
     if json:

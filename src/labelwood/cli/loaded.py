@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,23 +21,23 @@ if TYPE_CHECKING:
 class Loaded:
     """What a saved folder holds, and how to ask it."""
 
-    def __init__(self, folder: Path, threads: int | None = None) -> None:
+    def __init__(self, folder: Path, threads: int | None = None, *, verify: bool = False) -> None:
         from labelwood.loading import load
         from labelwood.storage.load import read_manifest
-        from labelwood.tagger import Tagger
+        from labelwood.tagger.tagger import Tagger
 
-        found = load(folder)
+        loaded = load(folder, verify=verify)
         self.extra = read_manifest(folder)["extra"]
         self.folder = folder
-        self.tagger = found if isinstance(found, Tagger) else None
-        self.model = found.model_ if isinstance(found, Tagger) else found
-        # The threads of this machine and command, not those that the model was trained with.
-        self.model.parameters_ = replace(self.model.parameters_, n_threads=threads)
+        loaded.n_threads = threads
+        self.tagger = loaded if isinstance(loaded, Tagger) else None
+        self.model = loaded.model_ if isinstance(loaded, Tagger) else loaded
 
     @property
     def label_names(self) -> Sequence[str] | None:
-        """The names of the labels, if they have names."""
-        return self.model.label_names_
+        """The names of the labels, or their ids, if they have some."""
+        classes = self.model.fitted_.trained_on.classes
+        return classes.names if classes.ids is None else [str(label) for label in classes.ids.tolist()]
 
     @property
     def no_labels(self) -> str | None:
@@ -71,14 +70,15 @@ class Loaded:
 
     def _fitting(self, path: Path, choices: Mapping[str, Any]) -> dict[str, Any]:
         """What the reader must know so that the file's columns are the model's; DataError if the file cannot fit."""
-        from labelwood.data.reading.read import MATRIX_FORMATS, find_format
+        from labelwood.data.formats import format_names
+        from labelwood.data.reading.read import find_format
 
         kind = "folder" if path.is_dir() else choices.get("format") or find_format(path)
         if self.tagger is not None:
-            if kind in MATRIX_FORMATS:
+            if kind in format_names("features"):
                 raise DataError(f"{path}: holds features, but {self.folder} is a tagger and needs texts")
             return {}
-        if kind not in (*MATRIX_FORMATS, "folder"):
+        if kind in format_names("texts"):
             raise DataError(f"{path}: holds texts, but {self.folder} is a model of feature rows")
         widths: dict[str, Any] = {"n_features": self.model.n_features_}
         if kind != "arff":  # ARFF files name their labels, and `truth` goes by the names
@@ -96,15 +96,15 @@ class Loaded:
 
     def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
         """What the model's search costs at each k, mean per row; empty for models that do not search."""
-        from labelwood.models.base import Model
+        from labelwood.models.fitted import Fitted
 
-        if type(self.model).search_figures is Model.search_figures:
+        if type(self.model.fitted_).search_figures is Fitted.search_figures:
             return {}  # nothing to ask for, so texts need not be turned into features once more
         rows = data.features() if self.tagger is None else self.tagger.vectorizer_.transform(data.texts or ())
-        found: dict[str, float] = {}
+        figures: dict[str, float] = {}
         for k in ks:
-            found.update(self.model.search_figures(rows, k))
-        return found
+            figures.update(self.model.search_figures(rows, k))
+        return figures
 
     def truth(self, data: Dataset) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
         """(y, unknown): the true labels in this model's numbering, with columns for unknown names at its end."""
@@ -133,7 +133,7 @@ class Loaded:
         from labelwood.metrics.evaluate import evaluate
 
         y, unknown = self.truth(data)
-        found = evaluate(
+        figures = evaluate(
             top,
             y,
             train_y=self.counts(y.shape[1]),
@@ -142,7 +142,7 @@ class Loaded:
             filter_pairs=data.filter_pairs,
             per_band=bool(np.any(self.counts(y.shape[1]))),
         )
-        return found, y, unknown
+        return figures, y, unknown
 
     def counts(self, n_labels: int) -> Any:
         """Training rows of each label, with zeros for labels beyond those the model knows."""

@@ -82,14 +82,19 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except LabelwoodError as error:
-        return _fail(str(error), BAD_INPUT)
+        from labelwood.cli.inputs import option_name
+        from labelwood.wording import spelled
+
+        return _fail(spelled(error, option_name), BAD_INPUT)
     except typer.Abort:
         return _fail("stopped", BROKEN)
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except BrokenPipeError:
         # Who read our output has gone (`| head`): nothing is wrong, and nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from labelwood.cli.console import close_stdout
+
+        close_stdout()
         return BROKEN
     except Exception as error:
         usage = _usage_message(error)

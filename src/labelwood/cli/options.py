@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from labelwood.data.formats import format_names
+
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the output path.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
@@ -19,10 +21,17 @@ DataFile = Annotated[
     Path, typer.Argument(metavar="DATA", help="A data file; the format is found from name and content.")
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a saved model.")]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Compare the SHA-256 of everything in DIR, not only the quick checksums.")
+]
 
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="F", help="The format of DATA, if it cannot be found from the file."),
+    typer.Option(
+        "--format",
+        metavar="F",
+        help=f"The format of DATA, if it cannot be found from the file: {', '.join(format_names())}.",
+    ),
 ]
 Text = Annotated[str | None, typer.Option("--text", metavar="COL", help="The column (or key) that holds the text.")]
 Labels = Annotated[

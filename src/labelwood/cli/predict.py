@@ -16,7 +16,9 @@ def command(
         Path,
         typer.Argument(metavar="DATA", help="A data file; - reads lines of text from stdin (for a tagger)."),
     ],
-    k: Annotated[int, typer.Option("-k", metavar="K", min=1, help="Labels for each row.")] = 5,
+    k: Annotated[
+        int, typer.Option("-k", metavar="K", min=1, help="Labels for each row, at most 10,000 or as many as there are.")
+    ] = 5,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -30,6 +32,7 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    verify: options.Verify = False,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -44,13 +47,15 @@ def command(
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.errors import ParamError
+    from labelwood.topk import checked_k
 
     if out is not None:
         answers.check_suffix(out)
         check_file(out, force=force)
     elif json:
         raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
-    loaded = Loaded(model, threads)
+    loaded = Loaded(model, threads, verify=verify)
+    checked_k(k, loaded.model.n_labels_)
     with shown(quiet) as progress:
         rows = loaded.read(
             data,

@@ -17,6 +17,7 @@ def command(
     host: Annotated[
         str, typer.Option("--host", help="The address to listen on; the default is this machine only.")
     ] = "127.0.0.1",
+    verify: options.Verify = False,
 ) -> None:
     """Serve a tagger over HTTP.
 
@@ -26,9 +27,9 @@ def command(
     from labelwood.errors import DataError
     from labelwood.loading import load
     from labelwood.server.plain import Server
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
-    tagger = load(model)
+    tagger = load(model, verify=verify)
     if not isinstance(tagger, Tagger):
         raise DataError(f"{model}: holds a model of feature rows; serve needs a tagger (trained on texts)")
     try:

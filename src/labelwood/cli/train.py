@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from labelwood.data.dataset import Dataset
     from labelwood.models.base import Model
     from labelwood.progress import Progress
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
 
 def command(
@@ -62,13 +62,11 @@ def command(
 ) -> None:
     """Train a model on DATA and save it.
 
-    Texts (JSONL, CSV, TSV, Parquet, fastText, Annif) give a tagger that answers with label names; feature files (XMC
-    repository, svmlight, npz, ARFF) give a plain model.
+    A file of texts gives a tagger that answers with label names; a file of features gives a plain model.
     """
     import time
 
     from labelwood.cli.console import count, show, show_json
-    from labelwood.cli.inputs import index_base as found_base
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
@@ -79,11 +77,11 @@ def command(
     budget = None if memory is None else parse_memory(memory)
     if tree is not None and model is None:
         model = "linear-tree"
-    own_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *own_tree], seed, threads)
+    given_tree = [] if tree is None else [f"tree={tree}"]
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads)
     start = time.perf_counter()
     with shown(quiet) as progress:
-        found = read_data(
+        rows = read_data(
             data,
             format=format,
             text=text,
@@ -95,25 +93,26 @@ def command(
             progress=progress,
             quiet=quiet or json,
         )
-        trained = train(found, settings, progress, budget)
+        trained = train(rows, settings, progress, budget)
         seconds = time.perf_counter() - start
-        base = index_base if index_base is not None else found_base(found)
-        trained.save(out, extra={"data": str(data)} | ({} if base is None else {"index_base": base}))
+        base = {} if rows.index_base is None else {"index_base": rows.index_base}
+        check_folder(out, force=force)  # another program may have saved there meanwhile
+        trained.save(out, extra={"data": str(data)} | base, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     facts = {
         "out": str(out),
-        "kind": "tagger" if found.x is None else "model",
+        "kind": "tagger" if rows.x is None else "model",
         "model": name,
-        "n_rows": found.n_rows,
-        "n_labels": found.n_labels,
+        "n_rows": rows.n_rows,
+        "n_labels": rows.n_labels,
         "seconds": round(seconds, 3),
-        "notes": list(found.notes),
+        "notes": list(rows.notes),
     }
     if json:
         show_json(facts)
         return
-    what = f"{count(found.n_rows, 'row')} with {count(found.n_labels, 'label')}"
+    what = f"{count(rows.n_rows, 'row')} with {count(rows.n_labels, 'label')}"
     show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
 
 
@@ -125,8 +124,8 @@ class Settings:
         from labelwood.models.registry import AUTO, model_class
         from labelwood.params import Params
 
-        of_features = [one.removeprefix("features.") for one in assignments if one.startswith("features.")]
-        of_model = [one for one in assignments if not one.startswith("features.")]
+        of_features = [text.removeprefix("features.") for text in assignments if text.startswith("features.")]
+        of_model = [text for text in assignments if not text.startswith("features.")]
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
@@ -149,11 +148,11 @@ class Settings:
             declared.checked(self.features, "features")
 
 
-def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model:
+def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model[Any, Any]:
     """The trained Tagger if the rows are texts, else the trained model."""
     from labelwood.errors import ParamError
     from labelwood.models.registry import AUTO, model_class, recommended_model
-    from labelwood.tagger import Tagger
+    from labelwood.tagger.tagger import Tagger
 
     if data.x is None:
         tagger = Tagger(settings.name, features=settings.features, model_params=settings.model_params)

@@ -6,7 +6,6 @@ import lzma
 import re
 import shutil
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from labelwood.errors import DataError
+from labelwood.storage.leftovers import unfinished
 
 MAX_BYTES = 64 << 30
 MAX_FILES = 10_000
@@ -33,14 +33,9 @@ def unpack(archive: str | Path, folder: str | Path, *, max_bytes: int = MAX_BYTE
     if folder.exists():
         raise DataError(f"{folder}: exists already; nothing is unpacked over it")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    working = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
+    with unfinished(folder.parent, f".{folder.name}.unpacking-", make=Path.mkdir, remove=shutil.rmtree) as working:
         _unpack_into(archive, working, max_bytes)
-        working.chmod(0o755)
         working.rename(folder)
-    except BaseException:
-        shutil.rmtree(working, ignore_errors=True)
-        raise
     return folder
 
 

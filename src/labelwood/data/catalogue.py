@@ -99,10 +99,5 @@ def find(name: str) -> KnownData:
     raise DataError(unknown_name("data set", name, _KNOWN))
 
 
-def propensity_constants(name: str) -> tuple[float, float]:
-    """(A, B) of a known data set's inverse propensities; DataError for an unknown one, never a guess."""
-    return find(name).propensity
-
-
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())

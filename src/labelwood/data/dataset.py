@@ -22,6 +22,7 @@ class Dataset:
     texts and row_ids: one a row. label_names: one a column of y. feature_names: one a column of x.
     filter_pairs: int64 (m, 2) pairs (row, label) to leave out of an evaluation (LF-* data sets).
     source: where it came from. notes: what the reader wants to tell (index base found, rows skipped, ...).
+    index_base: the number of the first feature in the file, where files differ in it (svmlight).
     """
 
     x: sparse.csr_matrix | None
@@ -33,6 +34,7 @@ class Dataset:
     filter_pairs: npt.NDArray[np.int64] | None = None
     source: str = "memory"
     notes: tuple[str, ...] = ()
+    index_base: int | None = None
 
     def __post_init__(self) -> None:
         if self.x is None and self.texts is None:

@@ -47,10 +47,10 @@ def fetch(url: str, path: str | Path, *, sha256: str | None = None, progress: Pr
         part = _Part(path)
         _fill(url, part, progress)
         if sha256 is not None:
-            found = _sha256(part.body)
-            if found != sha256.lower():
+            checksum = _sha256(part.body)
+            if checksum != sha256.lower():
                 part.remove()
-                raise DataError(f"{url}: wrong checksum: expected sha256 {sha256.lower()}, got {found}; discarded")
+                raise DataError(f"{url}: wrong checksum: expected sha256 {sha256.lower()}, got {checksum}; discarded")
         part.body.replace(path)
         part.remove()
     except OSError as error:
@@ -168,13 +168,13 @@ def _request(url: str, part: _Part, progress: Progress) -> bool:
         request.add_header("Range", f"bytes={start}-")
         request.add_header("If-Range", version.validator)
     with _opener().open(request, timeout=TIMEOUT_SECONDS) as response:
-        found = _Version(url, response.headers.get("ETag") or "", response.headers.get("Last-Modified") or "")
+        offered = _Version(url, response.headers.get("ETag") or "", response.headers.get("Last-Modified") or "")
         place = _content_range(response) if response.status == 206 else None
-        if not (resume and place is not None and place[0] == start and found == version):
+        if not (resume and place is not None and place[0] == start and offered == version):
             if response.status == 206:  # a piece of something else than what we have: ask again, from the start
                 part.remove()
                 return False
-            part.begin(found)
+            part.begin(offered)
             start = 0
         length = response.headers.get("Content-Length")
         total = start + int(length) if length and length.isdecimal() else (place[1] if place else 0)

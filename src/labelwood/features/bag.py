@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
-from labelwood.errors import DataError, ModelFileError, NotFittedError
+from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.features.tokens import (
     TOKEN_FORMAT,
     Rows,
     Texts,
     TokenList,
-    as_texts,
     count_tokens,
     hash_tokens,
     look_up_tokens,
     token_rules,
 )
+from labelwood.features.vectorizer import FittedVectorizer, Vectorizer
+from labelwood.features.vocabulary_arrays import check_facts, checked_words, hashed_words, word_arrays, word_at
 from labelwood.params import Declared, param
+from labelwood.storage.schema import Arrays, check_arrays
 
-Arrays = dict[str, np.ndarray[Any, Any]]
+OWNER = "BagVectorizer"
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,82 @@ class BagParams(Declared):
     n_threads: int | None = param(None, "threads to use; None: all processors", low=1, high=4096, kind=int)
 
 
-class BagVectorizer:
+@dataclass(frozen=True, eq=False)
+class FittedBag(FittedVectorizer):
+    """The words of the training texts; runs of words are hashed and need none."""
+
+    parameters: BagParams
+    words: TokenList
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", replace(self.parameters, n_threads=None))
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns: words, then buckets."""
+        return len(self.words) + (self.parameters.buckets if self.parameters.word_ngrams > 1 else 0)
+
+    @cached_property
+    def lookup(self) -> _native.Vocabulary:
+        """The words as a table for look-up."""
+        return _native.Vocabulary(self.words.bytes, self.words.offsets)
+
+    def feature_names(self) -> list[str]:
+        """The words in the order of the columns, then the numbers of the buckets."""
+        n_runs = self.n_features - len(self.words)
+        return [*self.words.strings(), *(f"bucket {number}" for number in range(n_runs))]
+
+    def rows(self, texts: Texts, n_threads: int | None) -> sparse.csr_matrix:
+        """The counts of texts; words that training did not see are left out, but not the runs they are in."""
+        counted = look_up_tokens(texts, _rules(self.parameters, 1, 1), self.lookup, n_threads)
+        return self.with_runs(_counts(counted, len(self.words)), texts, n_threads)
+
+    def with_runs(self, words: sparse.csr_matrix, texts: Texts, n_threads: int | None) -> sparse.csr_matrix:
+        """The counts of words with those of runs of words beside them."""
+        p = self.parameters
+        if p.word_ngrams == 1:
+            return words
+        runs = _counts(hash_tokens(texts, _rules(p, 2, p.word_ngrams), p.buckets, n_threads), p.buckets)
+        return sparse.hstack([words, runs], format="csr", dtype=np.float32)
+
+    def words_behind(self, text: str, columns: Iterable[int]) -> dict[int, str]:
+        """Column -> its word, or the runs of words of this text that fall into it."""
+        p = self.parameters
+        runs: dict[int, str] = {}
+        if p.word_ngrams > 1:
+            tokens = _native.split_text(text, _rules(p, 2, p.word_ngrams))
+            runs = hashed_words(tokens, p.buckets, first_column=len(self.words))
+        return {
+            column: word_at(self.words, column)
+            if column < len(self.words)
+            else runs.get(column, f"bucket {column - len(self.words)}")
+            for column in columns
+        }
+
+    def arrays(self) -> Arrays:
+        """The words."""
+        return {"words_bytes": self.words.bytes, "words_offsets": self.words.offsets}
+
+    def facts(self) -> dict[str, Any]:
+        """The parameters, and what tokens mean."""
+        return {"parameters": self.parameters.saved(), "token_format": TOKEN_FORMAT}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]) -> FittedBag:
+        """The state of saved words; ModelFileError if they are damaged."""
+        check_facts(facts, ("parameters", "token_format"), OWNER)
+        try:
+            parameters = BagParams.checked({**facts["parameters"], "n_threads": None}, OWNER)
+        except (ParamError, TypeError) as error:
+            raise ModelFileError(f"saved parameters: {error}") from None
+        check_arrays(word_arrays("words"), arrays, {}, OWNER)
+        words, lookup = checked_words(arrays, "words", OWNER)
+        state = cls(parameters, words)
+        state.__dict__["lookup"] = lookup  # made for the check already
+        return state
+
+
+class BagVectorizer(Vectorizer[FittedBag]):
     """Turns texts into rows of token counts, float32 CSR (n_texts, n_features) with sorted columns.
 
     The first columns are the words of the training texts in the order of their code points, then come `buckets` columns
@@ -49,111 +127,31 @@ class BagVectorizer:
     """
 
     Parameters = BagParams
-    __signature__ = inspect.Signature(
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-            for name, default in BagParams.defaults().items()
-        ]
-    )
+    FittedState = FittedBag
 
-    def __init__(self, **parameters: Any) -> None:
-        self.Parameters.check_names(parameters, type(self).__name__)
-        for name, default in self.Parameters.defaults().items():
-            setattr(self, name, parameters.get(name, default))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name, as given to the constructor."""
-        return {name: getattr(self, name) for name in self.Parameters.ranges()}
-
-    def fit(self, texts: Iterable[str]) -> BagVectorizer:
-        """The vectorizer itself, with the words of the texts."""
-        self.fit_transform(texts)
-        return self
-
-    def fit_transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
-        """The counts of the texts whose words it learns."""
+    def _learn(self, texts: Texts, want_rows: bool) -> tuple[FittedBag, sparse.csr_matrix | None]:
         parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
-        rows = as_texts(texts)
-        if not rows:
+        threads = parameters.n_threads
+        if not texts:
             raise DataError("fit needs at least one text")
-        counted = count_tokens(rows, _rules(parameters, 1, 1), want_totals=True, n_threads=parameters.n_threads)
+        counted = count_tokens(texts, _rules(parameters, 1, 1), want_totals=True, n_threads=threads)
         kept = np.flatnonzero(counted.totals >= parameters.min_count)
         if len(kept) == 0:
             raise DataError(
-                f"no words left: {counted.n_seen} different ones in {len(rows)} texts, none with min_count="
+                f"no words left: {counted.n_seen} different ones in {len(texts)} texts, none with min_count="
                 f"{parameters.min_count} and {parameters.min_token_length} or more characters"
             )
+        state = FittedBag(parameters, counted.tokens.take(kept))
+        if not want_rows:
+            return state, None
         words = _counts(counted.rows, len(counted.tokens))
-        self._take(parameters, counted.tokens.take(kept))
-        return self._with_runs(words if len(kept) == words.shape[1] else words[:, kept], rows)
-
-    def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
-        """The counts of texts; words that training did not see are left out, but not the runs they are in."""
-        self._check_fitted()
-        rows = as_texts(texts)
-        found = look_up_tokens(rows, _rules(self.parameters_, 1, 1), self._lookup, self.parameters_.n_threads)
-        return self._with_runs(_counts(found, len(self.words_)), rows)
-
-    @property
-    def n_features_(self) -> int:
-        """The number of columns."""
-        self._check_fitted()
-        return len(self.words_) + (self.parameters_.buckets if self.parameters_.word_ngrams > 1 else 0)
-
-    @property
-    def feature_names(self) -> list[str]:
-        """The words in the order of the columns, then the numbers of the buckets."""
-        self._check_fitted()
-        runs = self.n_features_ - len(self.words_)
-        return [*self.words_.strings(), *(f"bucket {number}" for number in range(runs))]
-
-    # saving: named arrays and JSON facts, kept by whoever saves the whole
-
-    def _arrays(self) -> Arrays:
-        self._check_fitted()
-        return {"words_bytes": self.words_.bytes, "words_offsets": self.words_.offsets}
-
-    def _facts(self) -> dict[str, Any]:
-        self._check_fitted()
-        return {"parameters": self.parameters_.as_dict(), "token_format": TOKEN_FORMAT}
+        return state, state.with_runs(words if len(kept) == words.shape[1] else words[:, kept], texts, threads)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray[Any, Any]], facts: Mapping[str, Any]) -> BagVectorizer:
-        """The fitted vectorizer of saved `_arrays()` and `_facts()`; ModelFileError if they do not fit together."""
-        if set(facts) != {"parameters", "token_format"} or set(arrays) != {"words_bytes", "words_offsets"}:
-            raise ModelFileError(f"{cls.__name__}: unexpected parts {sorted(facts)!r:.80} and {sorted(arrays)!r:.80}")
-        if facts["token_format"] != TOKEN_FORMAT:
-            raise ModelFileError(
-                f"{cls.__name__}: its tokens are of format {facts['token_format']!r:.40}, but this is {TOKEN_FORMAT}"
-            )
-        data, offsets = arrays["words_bytes"], arrays["words_offsets"]
-        if data.dtype != np.uint8 or offsets.dtype != np.int64:
-            raise ModelFileError(f"{cls.__name__}: words are {data.dtype} and {offsets.dtype}, not uint8 and int64")
-        parameters = cls.Parameters.checked(facts["parameters"], cls.__name__)
-        made = cls(**parameters.as_dict())
-        try:
-            made._take(parameters, TokenList(data, offsets))
-        except ValueError as error:
-            raise ModelFileError(f"{cls.__name__}: {error}") from error
-        return made
-
-    # inside
-
-    def _take(self, parameters: BagParams, words: TokenList) -> None:
-        self._lookup = _native.Vocabulary(words.bytes, words.offsets)
-        self.parameters_ = parameters
-        self.words_ = words
-
-    def _with_runs(self, words: sparse.csr_matrix, texts: Texts) -> sparse.csr_matrix:
-        p = self.parameters_
-        if p.word_ngrams == 1:
-            return words
-        runs = _counts(hash_tokens(texts, _rules(p, 2, p.word_ngrams), p.buckets, p.n_threads), p.buckets)
-        return sparse.hstack([words, runs], format="csr", dtype=np.float32)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "words_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit with some texts")
+        """The fitted vectorizer of saved arrays and facts; ModelFileError if they do not fit together."""
+        state = FittedBag.restore(arrays, facts)
+        return cls.from_fitted(state, state.parameters.as_given())
 
 
 def _rules(parameters: BagParams, low: int, high: int) -> _native.TokenRules:

@@ -12,7 +12,7 @@ from labelwood.params import Declared, Range, param
 
 
 @dataclass(frozen=True)
-class CountOrShare(Range):
+class _CountOrShare(Range):
     """A whole number of rows, or a share of all rows from 0.0 to 1.0."""
 
     kind: type = float
@@ -95,8 +95,8 @@ class TfidfParams(Declared):
         "word", "word or character n-grams (char_wb: inside words)", choices=("word", "char", "char_wb")
     )
     ngram_range: tuple[int, int] = _field((1, 1), "shortest and longest n-gram", NgramRange(tuple))
-    min_df: int | float = _field(1, "leave out tokens that stand in fewer rows", CountOrShare(float))
-    max_df: int | float = _field(1.0, "leave out tokens that stand in more rows", CountOrShare(float))
+    min_df: int | float = _field(1, "leave out tokens that stand in fewer rows", _CountOrShare(float))
+    max_df: int | float = _field(1.0, "leave out tokens that stand in more rows", _CountOrShare(float))
     max_features: int | None = param(None, "keep only the most frequent tokens", low=1, high=2**31 - 1, kind=int)
     sublinear_tf: bool = param(False, "1 + ln(count) in place of the count")
     use_idf: bool = param(True, "weigh by inverse document frequency")
@@ -132,6 +132,10 @@ class TfidfParams(Declared):
         if self.stop_words is not None:
             values["stop_words"] = sorted(self.stop_words)
         return values
+
+    def as_given(self) -> dict[str, Any]:
+        """Parameter name -> value, as the constructor takes it."""
+        return {**self.as_dict(), "ngram_range": tuple(self.ngram_range)}
 
     def row_limit(self, name: str, n_rows: int) -> float:
         """min_df or max_df as a number of rows."""

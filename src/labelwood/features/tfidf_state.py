@@ -1,40 +1,54 @@
-"""What a TfidfVectorizer has learned, and the same as arrays and JSON facts."""
+"""What a TfidfVectorizer has learnt: tokens and document frequencies, and how texts become rows with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import ModelFileError, ParamError
 from labelwood.features.tfidf_params import TfidfParams
-from labelwood.features.tokens import TOKEN_FORMAT, TokenList
+from labelwood.features.tokens import (
+    TOKEN_FORMAT,
+    Rows,
+    Texts,
+    TokenList,
+    hash_tokens,
+    look_up_tokens,
+    token_rules,
+    weighed,
+)
+from labelwood.features.vectorizer import FittedVectorizer
+from labelwood.features.vocabulary_arrays import check_facts, checked_words, hashed_words, word_arrays, word_at
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, whole_number
 
-VOCABULARY = {"vocabulary_bytes": np.uint8, "vocabulary_offsets": np.int64}
-FREQUENCIES = {"document_frequencies": np.int64}
+OWNER = "TfidfVectorizer"
+FREQUENCIES: Schema = {"document_frequencies": ArrayRule("int64", ("n_columns",), low=0)}
 FACTS = ("parameters", "n_rows", "token_format")
 
 
-class FittedTfidf:
-    """Parameters, number of texts, document frequencies and (unless hashing) the tokens; never changed once made."""
+@dataclass(frozen=True, eq=False)
+class FittedTfidf(FittedVectorizer):
+    """Parameters, number of texts, document frequencies and (unless hashing) the tokens."""
 
-    def __init__(
-        self,
-        parameters: TfidfParams,
-        n_rows: int,
-        frequencies: npt.NDArray[np.int64],
-        tokens: TokenList | None,
-        lookup: _native.Vocabulary | None = None,
-    ) -> None:
-        self.parameters = parameters
-        self.n_rows = n_rows
-        self.frequencies = frequencies
-        self.tokens = tokens
-        self._lookup = lookup
-        self._idf = self._weights() if parameters.use_idf else None
+    parameters: TfidfParams
+    n_rows: int
+    frequencies: npt.NDArray[np.int64]
+    tokens: TokenList | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", replace(self.parameters, n_threads=None))
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return len(self.frequencies)
 
     def word_list(self) -> TokenList:
         """The tokens in column order; ParamError in hashing mode."""
@@ -44,106 +58,115 @@ class FittedTfidf:
             )
         return self.tokens
 
+    def feature_names(self) -> list[str]:
+        """The tokens in the order of the columns; ParamError in hashing mode, which keeps none."""
+        return self.word_list().strings()
+
+    @cached_property
     def lookup(self) -> _native.Vocabulary:
         """The tokens as a table for look-up, made when it is first asked for: fit_transform alone needs none."""
-        if self._lookup is None:
-            words = self.word_list()
-            self._lookup = _native.Vocabulary(words.bytes, words.offsets)
-        return self._lookup
+        words = self.word_list()
+        return _native.Vocabulary(words.bytes, words.offsets)
 
+    @cached_property
     def idf(self) -> npt.NDArray[np.float64] | None:
         """ln(n / df) + 1 for each column (n + 1 and df + 1 if smooth); None if use_idf is False."""
-        return self._idf
-
-    def _weights(self) -> npt.NDArray[np.float64]:
+        if not self.parameters.use_idf:
+            return None
         if self.parameters.smooth_idf:
             return np.asarray(np.log((self.n_rows + 1) / (self.frequencies + 1.0)) + 1.0)
         # A bucket that no text has used yet counts as used once: its weight must stay finite.
         return np.asarray(np.log(self.n_rows / np.maximum(self.frequencies, 1)) + 1.0)
 
-    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+    # texts -> rows
+
+    def rows(self, texts: Texts, n_threads: int | None) -> sparse.csr_matrix:
+        """The tf-idf rows of texts; tokens that the vocabulary does not know are left out."""
+        rules = rules_of(self.parameters)
+        if self.parameters.hashing is not None:
+            return self.matrix(hash_tokens(texts, rules, self.parameters.hashing, n_threads), n_threads)
+        return self.matrix(look_up_tokens(texts, rules, self.lookup, n_threads), n_threads)
+
+    def matrix(self, counted: Rows, n_threads: int | None) -> sparse.csr_matrix:
+        """The tf-idf rows of counted tokens."""
+        parameters = self.parameters
+        values = weighed(
+            counted, self.idf, sublinear=parameters.sublinear_tf, norm=parameters.norm, n_threads=n_threads
+        )
+        pointers, columns, _ = counted
+        shape = (len(pointers) - 1, self.n_features)
+        matrix = sparse.csr_matrix((values, columns, pointers), shape=shape, copy=False)
+        matrix.has_sorted_indices = True
+        matrix.has_canonical_format = True
+        return matrix
+
+    def words_behind(self, text: str, columns: Iterable[int]) -> dict[int, str]:
+        """Column -> its token; with hashing the tokens of this text that fall into it."""
+        if self.parameters.hashing is None:
+            words = self.word_list()
+            return {column: word_at(words, column) for column in columns}
+        tokens = _native.split_text(text, rules_of(self.parameters))
+        in_text = hashed_words(tokens, self.parameters.hashing)
+        return {column: in_text.get(column, f"bucket {column}") for column in columns}
+
+    # storage
+
+    def arrays(self) -> Arrays:
         """The state as named arrays."""
-        found: dict[str, np.ndarray[Any, Any]] = {"document_frequencies": self.frequencies}
+        arrays: Arrays = {"document_frequencies": self.frequencies}
         if self.tokens is not None:
-            found["vocabulary_bytes"] = self.tokens.bytes
-            found["vocabulary_offsets"] = self.tokens.offsets
-        return found
+            arrays["vocabulary_bytes"] = self.tokens.bytes
+            arrays["vocabulary_offsets"] = self.tokens.offsets
+        return arrays
+
+    def facts(self) -> dict[str, Any]:
+        """The state beside the arrays: JSON values only."""
+        return {"parameters": self.parameters.saved(), "n_rows": self.n_rows, "token_format": TOKEN_FORMAT}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]) -> FittedTfidf:
+        """The state of saved arrays and facts; ModelFileError says what does not fit."""
+        check_facts(facts, FACTS, OWNER)
+        parameters = _parameters(facts["parameters"])
+        n_rows = whole_number(facts, "n_rows", 1, 2**62 - 1, OWNER)
+        schema = FREQUENCIES if parameters.hashing is not None else {**FREQUENCIES, **word_arrays("vocabulary")}
+        check_arrays(schema, arrays, {}, OWNER)
+        frequencies = np.ascontiguousarray(arrays["document_frequencies"])
+        if len(frequencies) == 0 or int(frequencies.max()) > n_rows:
+            raise ModelFileError(f"{OWNER}: document frequencies must lie in 0..{n_rows} (the number of texts)")
+        if parameters.hashing is not None:
+            if len(frequencies) != parameters.hashing:
+                raise ModelFileError(
+                    f"{OWNER}: {len(frequencies)} document frequencies for {parameters.hashing} buckets"
+                )
+            return cls(parameters, n_rows, frequencies, None)
+        tokens, lookup = checked_words(arrays, "vocabulary", OWNER)
+        if len(tokens) != len(frequencies):
+            raise ModelFileError(f"{OWNER}: {len(tokens)} tokens but {len(frequencies)} document frequencies")
+        state = cls(parameters, n_rows, frequencies, tokens)
+        state.__dict__["lookup"] = lookup  # made for the check; making it again would double the time to load
+        return state
 
 
-def facts_of(state: FittedTfidf) -> dict[str, Any]:
-    """The state beside the arrays: JSON values only."""
-    return {"parameters": state.parameters.as_dict(), "n_rows": state.n_rows, "token_format": TOKEN_FORMAT}
-
-
-def state_from(arrays: Mapping[str, Any], facts: Mapping[str, Any], owner: str) -> FittedTfidf:
-    """The state of saved arrays and facts; ModelFileError says what does not fit."""
-    if set(facts) != set(FACTS):
-        raise ModelFileError(
-            f"{owner}: expected the facts {', '.join(FACTS)}, but found {', '.join(sorted(facts)) or 'none'}"
-        )
-    if facts["token_format"] != TOKEN_FORMAT:
-        raise ModelFileError(
-            f"{owner}: token format {facts['token_format']!r} is unknown; this version reads {TOKEN_FORMAT}"
-        )
-    parameters = _parameters(facts["parameters"], owner)
-    n_rows = facts["n_rows"]
-    if isinstance(n_rows, bool) or not isinstance(n_rows, int) or not 1 <= n_rows < 2**62:
-        raise ModelFileError(f"{owner}: n_rows must be a whole number from 1 up, but is {n_rows!r}")
-    expected = FREQUENCIES if parameters.hashing is not None else {**FREQUENCIES, **VOCABULARY}
-    _check_kinds(arrays, expected, owner)
-    frequencies = np.ascontiguousarray(arrays["document_frequencies"])
-    if len(frequencies) == 0 or int(frequencies.min()) < 0 or int(frequencies.max()) > n_rows:
-        raise ModelFileError(f"{owner}: document frequencies must lie in 0..{n_rows} (the number of texts)")
-    if parameters.hashing is not None:
-        if len(frequencies) != parameters.hashing:
-            raise ModelFileError(f"{owner}: {len(frequencies)} document frequencies for {parameters.hashing} buckets")
-        return FittedTfidf(parameters, n_rows, frequencies, None)
-    tokens = TokenList(
-        np.ascontiguousarray(arrays["vocabulary_bytes"]), np.ascontiguousarray(arrays["vocabulary_offsets"])
+def rules_of(parameters: TfidfParams) -> _native.TokenRules:
+    """How texts are cut into tokens."""
+    low, high = parameters.ngram_range
+    return token_rules(
+        analyzer=parameters.analyzer,
+        min_n=low,
+        max_n=high,
+        lowercase=parameters.lowercase,
+        min_length=parameters.min_token_length,
+        stop_words=list(parameters.stop_words or ()),
     )
-    lookup = _checked_lookup(tokens, owner)
-    if len(tokens) != len(frequencies):
-        raise ModelFileError(f"{owner}: {len(tokens)} tokens but {len(frequencies)} document frequencies")
-    return FittedTfidf(parameters, n_rows, frequencies, tokens, lookup)
 
 
-def _parameters(values: Any, owner: str) -> TfidfParams:
+def _parameters(values: Any) -> TfidfParams:
     if not isinstance(values, Mapping):
-        raise ModelFileError(f"{owner}: the parameters must be a JSON object, but are {type(values).__name__}")
+        raise ModelFileError(f"{OWNER}: the parameters must be a JSON object, but are {type(values).__name__}")
     try:
-        parameters = TfidfParams.checked(values, owner)
-        parameters.check_together(owner)
+        parameters = TfidfParams.checked({**values, "n_threads": None}, OWNER)
+        parameters.check_together(OWNER)
     except ParamError as error:
         raise ModelFileError(f"saved parameters: {error}") from None
     return parameters
-
-
-def _check_kinds(arrays: Mapping[str, Any], expected: Mapping[str, Any], owner: str) -> None:
-    if set(arrays) != set(expected):
-        raise ModelFileError(
-            f"{owner}: expected the arrays {', '.join(sorted(expected))}, "
-            f"but found {', '.join(sorted(arrays)) or 'none'}"
-        )
-    for name, dtype in expected.items():
-        array = arrays[name]
-        if array.dtype != dtype or array.ndim != 1:
-            raise ModelFileError(
-                f"{owner}: array {name} must be one-dimensional {np.dtype(dtype)}, "
-                f"but is {array.ndim}-dimensional {array.dtype}"
-            )
-
-
-def _checked_lookup(tokens: TokenList, owner: str) -> _native.Vocabulary:
-    """The look-up table of tokens that are valid, distinct UTF-8."""
-    try:
-        lookup = _native.Vocabulary(tokens.bytes, tokens.offsets)
-        tokens.bytes.tobytes().decode()
-    except UnicodeDecodeError as error:
-        raise ModelFileError(f"{owner}: the vocabulary is not UTF-8 at byte {error.start}") from None
-    except ValueError as error:
-        raise ModelFileError(f"{owner}: damaged vocabulary ({error})") from None
-    starts = tokens.offsets[:-1]
-    inside = tokens.bytes[starts[starts < len(tokens.bytes)]] & 0xC0 == 0x80
-    if inside.any():
-        raise ModelFileError(f"{owner}: token {int(np.flatnonzero(inside)[0])} starts inside a character")
-    return lookup

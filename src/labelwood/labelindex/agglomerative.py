@@ -103,19 +103,19 @@ def _linked(
             parents[here] = parents[there] = next_node
             top[here] = top[there] = next_node
             next_node += 1
-    found = []
+    roots = []
     for name in names.tolist():
         while name in top:
             name = top[name]
-        found.append(name)
-    return np.array(found, np.int64)
+        roots.append(name)
+    return np.array(roots, np.int64)
 
 
-def _merge(near: dict[int, dict[int, float]], one: int, other: int, name: int) -> None:
+def _merge(near: dict[int, dict[int, float]], first: int, second: int, name: int) -> None:
     """Replace two clusters by one that keeps their common neighbours, at the smaller of both similarities."""
-    a, b = near.pop(one), near.pop(other)
-    del a[other], b[one]
-    for gone, neighbours in ((one, a), (other, b)):
+    a, b = near.pop(first), near.pop(second)
+    del a[second], b[first]
+    for gone, neighbours in ((first, a), (second, b)):
         for neighbour in neighbours:
             del near[neighbour][gone]
     common = {neighbour: min(value, b[neighbour]) for neighbour, value in a.items() if neighbour in b}
@@ -137,7 +137,7 @@ def _by_weight(
     heap = [(float(weight), int(cluster)) for weight, cluster in zip(weights, clusters, strict=True)]
     heapq.heapify(heap)
     while len(heap) > 1:
-        (a, one), (b, other) = heapq.heappop(heap), heapq.heappop(heap)
-        parents[one] = parents[other] = next_node
+        (a, first), (b, second) = heapq.heappop(heap), heapq.heappop(heap)
+        parents[first] = parents[second] = next_node
         heapq.heappush(heap, (a + b, next_node))
         next_node += 1

@@ -13,8 +13,11 @@ import numpy.typing as npt
 from labelwood.errors import DataError, ModelFileError
 from labelwood.labelindex.hierarchy import tree_from_parents
 from labelwood.labelindex.tree import LabelTree
+from labelwood.storage.schema import ArrayRule, Schema
 
 Int32 = npt.NDArray[np.int32]
+
+CODES: Schema = {"child": ArrayRule("int32", ("n_places",))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +66,9 @@ class LabelCodes:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], n_labels: int) -> LabelCodes:
-        """The codes that `to_arrays` gave; ModelFileError if the array makes no tree of n_labels labels."""
-        child = arrays["child"]
-        if child.dtype != np.int32 or child.shape != (2 * (n_labels - 1),):
-            raise ModelFileError(f"label codes: {child.dtype} {child.shape} children for {n_labels} labels")
+        """The codes that `to_arrays` gave, which keep CODES; ModelFileError if they make no tree of n_labels labels."""
         try:
-            return _codes(child, n_labels)
+            return _codes(arrays["child"], n_labels)
         except DataError as error:
             raise ModelFileError(str(error)) from error
 
@@ -134,9 +134,9 @@ def _binary(tree: LabelTree, weights: npt.NDArray[np.float64]) -> LabelTree:
                 parents.append(node)
         heapq.heapify(parts)
         while len(parts) > 2:
-            (a, one), (b, other) = heapq.heappop(parts), heapq.heappop(parts)
-            parents[one] = parents[other] = len(parents)
-            heapq.heappush(parts, (a + b, len(parents)))
+            (light, lightest), (heavy, heavier) = heapq.heappop(parts), heapq.heappop(parts)
+            parents[lightest] = parents[heavier] = len(parents)
+            heapq.heappush(parts, (light + heavy, len(parents)))
             parents.append(node)
     above = np.array(parents, np.int64)
     # A node with a single child decides nothing: its child takes its place.

@@ -122,8 +122,8 @@ def netmf(graph: sparse.csr_matrix, dim: int, *, window: int = 5, negatives: flo
         np.log(np.maximum(total, 1.0, out=total), out=total)
         parts.append(total if n_labels <= DENSE_LABELS else _largest(total))
     vectors = np.zeros((n_labels, dim), np.float32)
-    found = _decomposed(parts, min(dim, n_labels), seed)
-    vectors[:, : found.shape[1]] = found
+    axes = _decomposed(parts, min(dim, n_labels), seed)
+    vectors[:, : axes.shape[1]] = axes
     return vectors
 
 
@@ -191,19 +191,19 @@ def _decomposed(parts: list[Any], dim: int, seed: int) -> Float64:
     """
     if isinstance(parts[0], np.ndarray):
         matrix = np.vstack(parts)
-        own = matrix.diagonal()
+        diagonal = matrix.diagonal()
         values, axes = np.linalg.eigh((matrix + matrix.T) / 2)
     else:
         stacked = sparse.vstack(parts, format="csr")
-        own = stacked.diagonal()
+        diagonal = stacked.diagonal()
         values, axes = _random_eigenvectors(((stacked + stacked.T) / 2).tocsr(), dim, seed)
     best = np.argsort(-np.abs(values), kind="stable")[:dim]
     sizes = np.abs(values[best])
     real = sizes > 1e-9 * max(float(sizes[0]), 1e-300)  # beyond the rank there are only rounding errors
-    found: Float64 = axes[:, best[real]] * np.sqrt(sizes[real])
-    lengths = np.einsum("ij,ij->i", found, found)
-    found[lengths <= np.maximum(_LEAST_SHARE * own, 1e-9 * lengths.max(initial=0.0))] = 0
-    return found
+    kept: Float64 = axes[:, best[real]] * np.sqrt(sizes[real])
+    lengths = np.einsum("ij,ij->i", kept, kept)
+    kept[lengths <= np.maximum(_LEAST_SHARE * diagonal, 1e-9 * lengths.max(initial=0.0))] = 0
+    return kept
 
 
 def _random_eigenvectors(matrix: sparse.csr_matrix, dim: int, seed: int) -> tuple[Float64, Float64]:
@@ -222,5 +222,5 @@ def _cumulative_rows(graph: sparse.csr_matrix) -> Float64:
     """The running sum of the weights inside each row."""
     total = np.cumsum(graph.data, dtype=np.float64)
     before = np.concatenate([[0.0], total])[graph.indptr[:-1]]
-    found: Float64 = total - np.repeat(before, np.diff(graph.indptr))
-    return found
+    inside: Float64 = total - np.repeat(before, np.diff(graph.indptr))
+    return inside

@@ -36,7 +36,7 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: the label hierarchy cannot be read ({error})") from None
-    found: list[tuple[int, list[str]]] = []
+    lines: list[tuple[int, list[str]]] = []
     seen: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -47,19 +47,19 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
         if fields[0] in seen:
             raise DataError(f"{path}, line {number}: {fields[0]!r} already has line {seen[fields[0]]}")
         seen[fields[0]] = number
-        found.append((number, fields))
-    if not found:
+        lines.append((number, fields))
+    if not lines:
         raise DataError(f"{path}: the label hierarchy is empty")
-    return found
+    return lines
 
 
 def _tree_of_parents(lines: list[tuple[int, list[str]]], names: list[str], path: str | Path) -> LabelTree:
     parent_of = {fields[0]: fields[1] for _, fields in lines}
     number: dict[str, int] = {}
     for name, parent in parent_of.items():
-        for one in (parent, name):
-            if one:
-                number.setdefault(one, len(number))
+        for node in (parent, name):
+            if node:
+                number.setdefault(node, len(number))
     parents = [-1] * len(number)
     has_children = set()
     for line, (name, parent) in zip((line for line, _ in lines), parent_of.items(), strict=True):

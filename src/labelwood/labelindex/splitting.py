@@ -1,4 +1,4 @@
-"""Trees grown from the root, level by level; the splits by label vectors are native (native/twomeans.hpp)."""
+"""Trees grown from the root, level by level; the splits by label vectors are native (labelindex/twomeans.hpp)."""
 
 from __future__ import annotations
 

@@ -137,9 +137,9 @@ class LabelTree:
     def leaf_of_labels(self) -> Int32:
         """The leaf that holds each label."""
         leaves = self.leaves[np.argsort(self.first_label[self.leaves], kind="stable")]
-        found = np.empty(self.n_labels, np.int32)
-        found[self.label_order] = np.repeat(leaves, self.n_labels_in[leaves])
-        return _frozen(found)
+        leaf_of = np.empty(self.n_labels, np.int32)
+        leaf_of[self.label_order] = np.repeat(leaves, self.n_labels_in[leaves])
+        return _frozen(leaf_of)
 
     def leaf_of(self, label: int) -> int:
         """The leaf that holds a label."""

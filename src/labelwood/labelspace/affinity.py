@@ -46,7 +46,7 @@ class LabelAffinity:
     def block(self, labels: npt.ArrayLike) -> Floats:
         """U of some distinct labels among themselves, float32 (b, b)."""
         wanted = np.asarray(labels, dtype=np.int64)
-        found = np.zeros((len(wanted), len(wanted)), np.float32)
+        table = np.zeros((len(wanted), len(wanted)), np.float32)
         if self._whole is not None:
             part = self._whole[wanted]
             place = np.full(self.n_labels, -1, np.int64)
@@ -54,13 +54,13 @@ class LabelAffinity:
             column = place[part.indices]
             inside = column >= 0
             row = np.repeat(np.arange(len(wanted)), np.diff(part.indptr))
-            found[row[inside], column[inside]] = part.data[inside]
+            table[row[inside], column[inside]] = part.data[inside]
         else:
             columns = self._columns[:, wanted]
             together = (columns.T @ columns).tocoo()
-            found[together.row, together.col] = self._values(together.data, wanted[together.row], wanted[together.col])
-        np.fill_diagonal(found, 1.0)
-        return found
+            table[together.row, together.col] = self._values(together.data, wanted[together.row], wanted[together.col])
+        np.fill_diagonal(table, 1.0)
+        return table
 
     def _from_counts(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
         row = np.repeat(np.arange(self.n_labels), np.diff(counts.indptr))
@@ -69,16 +69,16 @@ class LabelAffinity:
 
     def _values(self, together: Any, first: Any, second: Any) -> Floats:
         both = np.asarray(together, dtype=np.float64)
-        own, other = self.counts[first], self.counts[second]
+        rows_of_first, rows_of_second = self.counts[first], self.counts[second]
         if self.kind == "arithmetic":
-            values = 0.5 * (both / own + both / other)
+            values = 0.5 * (both / rows_of_first + both / rows_of_second)
         elif self.kind == "geometric":
-            values = both / np.sqrt(own * other)
+            values = both / np.sqrt(rows_of_first * rows_of_second)
         elif self.kind == "jaccard":
-            values = both / (own + other - both)
+            values = both / (rows_of_first + rows_of_second - both)
         else:
             log_share = np.log(both / self.n_rows)
-            pmi = log_share - np.log(own / self.n_rows) - np.log(other / self.n_rows)
+            pmi = log_share - np.log(rows_of_first / self.n_rows) - np.log(rows_of_second / self.n_rows)
             # Labels of every row: log_share is 0 and they always go together.
             values = np.where(log_share < 0, pmi / np.where(log_share < 0, -log_share, 1.0), 1.0)
         return np.asarray(np.clip(values, 0.0, 1.0), dtype=np.float32)

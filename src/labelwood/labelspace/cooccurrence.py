@@ -47,8 +47,8 @@ def _trimmed(part: sparse.csr_matrix, first: int, most: int | None, diagonal: bo
     if most is None and diagonal:
         return part
     row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-    own = part.indices == row + first
-    keep = ~own
+    on_diagonal = part.indices == row + first
+    keep = ~on_diagonal
     if most is not None:
         others = np.flatnonzero(keep)
         order = others[np.lexsort((part.indices[others], -part.data[others], row[others]))]
@@ -56,7 +56,7 @@ def _trimmed(part: sparse.csr_matrix, first: int, most: int | None, diagonal: bo
         place = np.arange(len(order)) - starts[row[order]]
         keep[order[place >= most]] = False
     if diagonal:
-        keep |= own
+        keep |= on_diagonal
     counts = np.bincount(row[keep], minlength=part.shape[0])
     return sparse.csr_matrix(
         (part.data[keep], part.indices[keep], np.concatenate([[0], np.cumsum(counts)])), shape=part.shape

@@ -55,16 +55,16 @@ def cover_frequencies(
     labels = as_labels(y)
     row_weights = _row_weights(labels, weights)
     if kind == "marginal":
-        found = _marginal(labels, row_weights)
+        answered = _marginal(labels, row_weights)
     elif kind == "softened":
         if not tau >= 0:
             raise ParamError(f"tau must be a number from 0 up, but is {tau!r}")
-        found = _softened(labels, row_weights, float(tau))
+        answered = _softened(labels, row_weights, float(tau))
     else:
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise ParamError(f"k must be a whole number from 1 up, but is {k!r}")
-        found = _greedy(labels, row_weights, 1 if kind == "greedy" else int(k))
-    return _finish(found, row_weights, weights, normalize)
+        answered = _greedy(labels, row_weights, 1 if kind == "greedy" else int(k))
+    return _finish(answered, row_weights, weights, normalize)
 
 
 def _row_weights(labels: sparse.csr_matrix, weights: Any) -> Float64:
@@ -79,11 +79,11 @@ def _row_weights(labels: sparse.csr_matrix, weights: Any) -> Float64:
     return array
 
 
-def _finish(found: Float64, row_weights: Float64, weights: Any, normalize: bool) -> Float64:
+def _finish(answered: Float64, row_weights: Float64, weights: Any, normalize: bool) -> Float64:
     if normalize:
-        total = found.sum()
-        return found / total if total > 0 else found
-    return found / max(len(row_weights), 1) if weights is None else found
+        total = answered.sum()
+        return answered / total if total > 0 else answered
+    return answered / max(len(row_weights), 1) if weights is None else answered
 
 
 def _column_sums(labels: sparse.csr_matrix, row_weights: Float64) -> Float64:
@@ -97,11 +97,11 @@ def _marginal(labels: sparse.csr_matrix, row_weights: Float64) -> Float64:
     rank = np.empty(len(by_rank), np.int64)
     rank[by_rank] = np.arange(len(by_rank))
     filled = np.diff(labels.indptr) > 0
-    found = np.zeros(labels.shape[1])
+    answered = np.zeros(labels.shape[1])
     if labels.nnz:
         best = by_rank[np.minimum.reduceat(rank[labels.indices], labels.indptr[:-1][filled])]
-        found += np.bincount(best, row_weights[filled], minlength=labels.shape[1])
-    return found
+        answered += np.bincount(best, row_weights[filled], minlength=labels.shape[1])
+    return answered
 
 
 def _softened(labels: sparse.csr_matrix, row_weights: Float64, tau: float) -> Float64:
@@ -118,7 +118,7 @@ def _softened(labels: sparse.csr_matrix, row_weights: Float64, tau: float) -> Fl
 
 def _greedy(labels: sparse.csr_matrix, row_weights: Float64, k: int) -> Float64:
     by_label = labels.tocsc()
-    found = np.zeros(labels.shape[1])
+    answered = np.zeros(labels.shape[1])
     _native.greedy_cover(
         row_pointers(labels),
         column_ids(labels),
@@ -126,6 +126,6 @@ def _greedy(labels: sparse.csr_matrix, row_weights: Float64, k: int) -> Float64:
         column_ids(by_label),
         row_weights,
         k,
-        found,
+        answered,
     )
-    return found
+    return answered

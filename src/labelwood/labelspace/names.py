@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,26 +12,6 @@ from scipy import sparse
 from labelwood.errors import DataError
 
 SHOWN = 5
-
-
-def checked_names(labels: Iterable[Iterable[str]], what: str = "labels") -> list[list[str]]:
-    """The names of every row as lists; DataError names the row that is no list of non-empty strings."""
-    if isinstance(labels, (str, bytes)):
-        raise DataError(f"{what} must be one list of names a row, but one string came")
-    rows: list[list[str]] = []
-    for row, names in enumerate(labels):
-        if isinstance(names, (str, bytes)):
-            raise DataError(
-                f"{what}, row {row}: expected a list of names, but got the string {names!r}; write [{names!r}]"
-            )
-        if names is None or not isinstance(names, Iterable):
-            raise DataError(f"{what}, row {row}: expected a list of names, but got {names!r}")
-        found = list(names)
-        for name in found:
-            if not isinstance(name, str) or not name.strip():
-                raise DataError(f"{what}, row {row}: a label name must be a string with words, but is {name!r}")
-        rows.append(found)
-    return rows
 
 
 def all_names(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -58,11 +38,11 @@ def label_matrix(rows: Sequence[Sequence[str]], ids: Mapping[str, int]) -> tuple
     indptr = np.zeros(len(rows) + 1, np.int64)
     columns: list[int] = []
     for row, names in enumerate(rows):
-        found = set()
+        numbers = set()
         for name in names:
             number = ids.get(name)
-            found.add(extra.setdefault(name, len(ids) + len(extra)) if number is None else number)
-        columns.extend(sorted(found))
+            numbers.add(extra.setdefault(name, len(ids) + len(extra)) if number is None else number)
+        columns.extend(sorted(numbers))
         indptr[row + 1] = len(columns)
     shape = (len(rows), len(ids) + len(extra))
     return sparse.csr_matrix((np.ones(len(columns), np.float32), columns, indptr), shape=shape), tuple(extra)

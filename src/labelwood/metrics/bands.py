@@ -65,13 +65,13 @@ def band_report(
     bands = mass_bands(counts, n_bands)
     precision, recall = band_hits(hits, bands, n_bands, k)
     truth = np.bincount(bands[hits.y.indices], minlength=n_bands)
-    found = np.bincount(bands[hits.top.labels[:, :k][hits.hit[:, :k] == 1]], minlength=n_bands)
+    n_hits = np.bincount(bands[hits.top.labels[:, :k][hits.hit[:, :k] == 1]], minlength=n_bands)
     return {
         "labels": np.bincount(bands, minlength=n_bands),
         "mass": np.bincount(bands, weights=counts, minlength=n_bands).astype(np.int64),
         "truth": truth,
-        "hits": found,
-        "found": 100.0 * found / np.maximum(1, truth),
+        "hits": n_hits,
+        "found": 100.0 * n_hits / np.maximum(1, truth),
         f"P@{k}": precision,
         f"R@{k}": recall,
     }

@@ -30,23 +30,23 @@ class LabelCounts:
         return np.asarray((self.predicted > 0) | (self.truth > 0))
 
 
-def truth_counts(hits: Hits) -> Ints:
+def _truth_counts(hits: Hits) -> Ints:
     """The number of rows that truly have each label, int64 (n_labels,)."""
     return np.bincount(hits.y.indices, minlength=hits.n_labels).astype(np.int64)
 
 
 def counts_at(hits: Hits, ks: list[int]) -> dict[int, LabelCounts]:
     """The per-label counts of the first k answers, for each k."""
-    truth = truth_counts(hits)
+    truth = _truth_counts(hits)
     hit, predicted = np.zeros(hits.n_labels, np.int64), np.zeros(hits.n_labels, np.int64)
-    found: dict[int, LabelCounts] = {}
+    by_k: dict[int, LabelCounts] = {}
     done = 0
     for k in sorted(ks):
         places = slice(done, k)  # each place is counted once, however many k follow
         more_hit, more_predicted = _tally(hits, hits.top.labels[:, places], hits.hit[:, places])
         hit, predicted, done = hit + more_hit, predicted + more_predicted, k
-        found[k] = LabelCounts(hit, predicted, truth)
-    return found
+        by_k[k] = LabelCounts(hit, predicted, truth)
+    return by_k
 
 
 def classification_at(hits: Hits, k: int, counts: LabelCounts) -> dict[str, float]:
@@ -62,7 +62,7 @@ def classification_above(hits: Hits, threshold: float) -> dict[str, float]:
     # float32 on both sides: a score that was stored as 0.7 is then not below a threshold of 0.7.
     kept = (hits.top.scores >= np.float32(threshold)) & (hits.top.labels != PAD)
     hit = hits.hit * kept
-    counts = LabelCounts(*_tally(hits, np.where(kept, hits.top.labels, PAD), hit), truth_counts(hits))
+    counts = LabelCounts(*_tally(hits, np.where(kept, hits.top.labels, PAD), hit), _truth_counts(hits))
     row_hits = hit.sum(axis=1, dtype=np.int64)
     return _summary(f"@t={threshold:g}", counts, row_hits, kept.sum(axis=1, dtype=np.int64), hits.n_true)
 

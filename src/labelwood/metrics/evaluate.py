@@ -63,39 +63,39 @@ def evaluate(
     if counts is not None and len(counts[0]) != hits.n_labels:
         raise DataError(f"train_y has {len(counts[0])} labels but y has {hits.n_labels}")
 
-    found = _ranking(hits, wanted, RECALL_KS if ks is None else (), honest_width)
+    figures = _ranking(hits, wanted, RECALL_KS if ks is None else (), honest_width)
     if counts is not None:
         weights = inverse_propensity(counts[0], A, B, n_train=counts[1])
-        found.update(propensity_metrics(hits, weights, wanted, n_threads=n_threads))
+        figures.update(propensity_metrics(hits, weights, wanted, n_threads=n_threads))
     for k, label_tally in counts_at(hits, wanted).items():
-        found[f"coverage@{k}"] = coverage(label_tally.hit, label_tally.truth)
-        found[f"abandonment@{k}"] = abandonment(hits, k)
-        found.update(classification_at(hits, k, label_tally))
+        figures[f"coverage@{k}"] = coverage(label_tally.hit, label_tally.truth)
+        figures[f"abandonment@{k}"] = abandonment(hits, k)
+        figures.update(classification_at(hits, k, label_tally))
     if threshold is not None:
-        found.update(classification_above(hits, threshold))
+        figures.update(classification_above(hits, threshold))
     if per_band:
         if counts is None:
             raise ParamError("per_band needs train_y: the bands are made from training counts")
-        found.update(_by_band(hits, counts[0], wanted))
-    return found
+        figures.update(_by_band(hits, counts[0], wanted))
+    return figures
 
 
 def _ranking(hits: Hits, ks: list[int], recall_ks: Sequence[int], width: int) -> dict[str, float]:
     gains = ranking.ndcg(hits, ks)
-    found = {f"P@{k}": ranking.precision(hits, k) for k in ks}
-    found.update({f"nDCG@{k}": gains[k] for k in ks})
-    found.update({f"R@{k}": ranking.recall(hits, k) for k in [*ks, *(k for k in recall_ks if k <= width)]})
-    found.update({f"RP@{k}": ranking.r_precision(hits, k) for k in ks})
-    return found
+    figures = {f"P@{k}": ranking.precision(hits, k) for k in ks}
+    figures.update({f"nDCG@{k}": gains[k] for k in ks})
+    figures.update({f"R@{k}": ranking.recall(hits, k) for k in [*ks, *(k for k in recall_ks if k <= width)]})
+    figures.update({f"RP@{k}": ranking.r_precision(hits, k) for k in ks})
+    return figures
 
 
 def _by_band(hits: Hits, counts: npt.NDArray[np.int64], ks: list[int]) -> dict[str, float]:
     bands = mass_bands(counts, len(BANDS))
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for k in ks:
         for letter, parts in zip(("P", "R"), band_hits(hits, bands, len(BANDS), k), strict=True):
-            found.update({f"{letter}@{k}[{band}]": float(part) for band, part in zip(BANDS, parts, strict=True)})
-    return found
+            figures.update({f"{letter}@{k}[{band}]": float(part) for band, part in zip(BANDS, parts, strict=True)})
+    return figures
 
 
 def _checked_ks(ks: Sequence[int] | None, k: int, honest_width: int) -> list[int]:
@@ -109,9 +109,9 @@ def _checked_ks(ks: Sequence[int] | None, k: int, honest_width: int) -> list[int
     wanted = sorted(set(ks))
     if not wanted:
         raise ParamError("ks must name at least one k")
-    for one in wanted:
-        if isinstance(one, bool) or not isinstance(one, (int, np.integer)) or one < 1:
-            raise ParamError(f"ks must be whole numbers from 1 up, but one is {one!r}")
+    for wanted_k in wanted:
+        if isinstance(wanted_k, bool) or not isinstance(wanted_k, (int, np.integer)) or wanted_k < 1:
+            raise ParamError(f"ks must be whole numbers from 1 up, but one is {wanted_k!r}")
     if wanted[-1] > k:
         raise ParamError(
             f"metrics at {wanted[-1]} need as many answers, but the prediction has k={k}: predict with a larger k"
@@ -121,4 +121,4 @@ def _checked_ks(ks: Sequence[int] | None, k: int, honest_width: int) -> list[int
             f"after the filter pairs some rows have only {honest_width} of their {k} answers left, "
             f"too few for metrics at {wanted[-1]}: predict with a larger k, so that spare answers can move up"
         )
-    return [int(one) for one in wanted]
+    return [int(wanted_k) for wanted_k in wanted]

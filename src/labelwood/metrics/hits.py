@@ -43,7 +43,8 @@ class Hits:
         return int(self.y.shape[1])
 
     def upto(self, k: int) -> Ints:
-        """The number of hits among the first k answers of each row, int64 (n,)."""
+        """The hits among the first k answers of each row, int64 (n,); beyond the last place there are none."""
+        k = min(k, self.top.k)
         if k not in self._upto:
             # Start from the nearest smaller k that is known: with k = 1, 3, 5 every column is added once.
             known = max((done for done in self._upto if done < k), default=0)

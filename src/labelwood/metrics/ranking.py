@@ -24,7 +24,7 @@ def r_precision(hits: Hits, k: int) -> float:
 
 def ndcg(hits: Hits, ks: list[int]) -> dict[int, float]:
     """nDCG@k in per cent for each k: mean of DCG / the DCG of min(k, number of true labels) hits in front."""
-    found: dict[int, float] = {}
+    by_k: dict[int, float] = {}
     gains = np.zeros(hits.n_rows)
     done = 0
     weights = discounts(max(ks))
@@ -32,8 +32,8 @@ def ndcg(hits: Hits, ks: list[int]) -> dict[int, float]:
         for j in range(done, k):
             gains += hits.hit[:, j] * weights[j]
         done = k
-        found[k] = 100.0 * float((gains / ideal_dcg(hits.n_true, k)).mean())
-    return found
+        by_k[k] = 100.0 * float((gains / ideal_dcg(hits.n_true, k)).mean())
+    return by_k
 
 
 def discounts(k: int) -> Floats:

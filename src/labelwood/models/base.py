@@ -48,6 +48,8 @@ class Model(Estimator, ABC, Generic[P, F]):
     text_features: ClassVar[str] = "tfidf"
     # False: training with several threads is lock-free, so every run differs a little; with one thread none does.
     repeatable_with_threads: ClassVar[bool] = True
+    # True: explanations name the training rows that voted, so a Tagger keeps the beginnings of their texts.
+    explains_by_rows: ClassVar[bool] = False
     n_threads: int | None
     seed: int
 
@@ -226,11 +228,11 @@ class Model(Estimator, ABC, Generic[P, F]):
 
     # saving
 
-    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
+    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None, overwrite: bool = True) -> None:
         """Write the model to a folder (manifest.json and arrays), atomically; `extra` is kept in the manifest."""
         from labelwood.models.persistence import save_state
 
-        save_state(self.fitted_, folder, extra or {})
+        save_state(self.fitted_, folder, extra or {}, overwrite=overwrite)
 
     @classmethod
     def from_fitted(cls: type[M], state: Fitted[Any]) -> M:

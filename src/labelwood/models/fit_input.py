@@ -114,7 +114,9 @@ def checked_input(
         texts, feature_names, columns = x.texts, x.feature_names, None
     else:
         if y is None:
-            raise DataError(f"{what} needs labels: {what}(x, y) or {what}(dataset)")
+            raise DataError(
+                f"{what} requires y to be passed, but the target y is None: {what}(x, y) or {what}(dataset)"
+            )
         columns = column_names(x)
         features = as_features(x)
         labels, classes = understood(y)
@@ -158,5 +160,5 @@ def _checked_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float32]
     if len(wrong):
         raise DataError(f"sample_weight, row {wrong[0]}: must be a number from 0 up, but is {weights[wrong[0]]}")
     if not weights.any():
-        raise DataError("sample_weight is 0 for every row: there is nothing to learn")
+        raise DataError("sample_weight is zero for every row: there is nothing to learn")
     return None if np.all(weights == 1) else weights

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
-from labelwood.errors import ModelFileError
 from labelwood.labelindex.agglomerative import DISTANCES, TIES, cooccurrence_tree
-from labelwood.labelindex.tree import LabelTree
+from labelwood.labelindex.tree import TREE, LabelTree
 from labelwood.labelspace.pifa import label_features
 from labelwood.matrices import normalized_rows
-from labelwood.models.base import Arrays, Model
+from labelwood.models.base import Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.models.fitted import Fitted
+from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.linear.linear_tree_params import LINKS
-from labelwood.models.linear.tree_nodes import first_blocks, search_tree, training_nodes
-from labelwood.models.linear.tree_reasons import LOWEST_SCORE, log_score
+from labelwood.models.linear.tree_nodes import label_filter, search_tree, training_nodes
+from labelwood.models.linear.tree_reasons import LOWEST_SCORE, log_score, path_classifiers
 from labelwood.models.linear.weight_blocks import (
+    BLOCKS,
+    FEATURE_RANK,
     LOSSES,
     WeightBlocks,
     rank_features,
@@ -32,7 +36,7 @@ from labelwood.models.linear.weight_blocks import (
 )
 from labelwood.models.linear_encoding import encoded, linear_encoding
 from labelwood.params import Params, param
-from labelwood.progress import Progress
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK, empty
 
 
@@ -56,7 +60,118 @@ class HierarchicalXCParams(Params):
     link: str = param("hinge3", "how a margin becomes a log score", choices=LINKS)
 
 
-class HierarchicalXC(Model):
+@dataclass(frozen=True, eq=False)
+class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
+    """The tree, the weights of its classifiers, and the encoder (n_features, dim) whose codes they see, if any.
+
+    feature_rank: the number of every feature, or coordinate of the code, in the blocks.
+    """
+
+    name = "hierarchicalxc"
+    feature_rank: npt.NDArray[np.int32]
+    tree: LabelTree
+    blocks: WeightBlocks
+    encoder: npt.NDArray[np.float32] | None = None
+    _forest: _native.Forest = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        forest = _native.Forest([self.blocks.native], [search_tree(self.tree, self.blocks)], self.feature_rank)
+        object.__setattr__(self, "_forest", forest)
+
+    # answering
+
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k best labels of every row, found exactly."""
+        return self._searched(x, k, n_threads)[0]
+
+    def _searched(
+        self, x: sparse.csr_matrix, k: int, n_threads: int | None, answered: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[TopK, npt.NDArray[np.int32]]:
+        """(answers, nodes looked at for each row); answered: a mask over labels, None for all."""
+        rows = ranked_rows(_codes(x, self.encoder), self.feature_rank, self.settings.normalize)
+        top, n_blocks = empty(x.shape[0], k), np.zeros(x.shape[0], np.int32)
+        everything = (np.zeros(0, np.uint8), np.zeros(0, np.uint8))
+        places, nodes = everything if answered is None else label_filter(self.tree, answered)
+        self._forest.top_k(
+            rows.indptr, rows.indices, rows.data, LINKS.index(self.settings.link), 0, 0, k, places, nodes,
+            top.labels, top.scores, n_blocks, n_threads or 0,
+        )  # fmt: skip
+        return top, n_blocks
+
+    def search_figures(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> dict[str, float]:
+        """What k answers cost, mean per row: depth of the deepest ("depth@k") and tree nodes looked at ("nodes@k")."""
+        top, n_blocks = self._searched(x, k, n_threads)
+        depths = np.where(top.labels >= 0, self.tree.depth_of_labels()[top.labels], 0).max(axis=1)
+        return {f"depth@{k}": float(depths.mean()), f"nodes@{k}": float(n_blocks.mean())}
+
+    def structure(self) -> dict[str, float]:
+        """Nodes and depth of the tree."""
+        counts = self.trained_on.label_counts
+        weights = counts if counts.any() else np.ones(self.n_labels)
+        return {
+            "nodes": self.tree.n_nodes,
+            "deepest label": self.tree.max_depth,
+            "expected depth": self.tree.expected_depth(weights),
+        }
+
+    # explanations
+
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """The classifiers on the label's path: what each feature adds to their margins, and the scores these become."""
+        codes = ranked_rows(_codes(row, self.encoder), self.feature_rank, self.settings.normalize)
+        columns = columns_of_ranks(self.feature_rank, self.blocks.n_features)
+        nodes: list[NodeScore] = []
+        parts: list[Contribution] = []
+        path_score = 0.0
+        for node, classifier in path_classifiers(self.tree, self.blocks, label):
+            pushes = classifier_reasons(self.blocks, classifier, node, codes, columns)
+            if self.encoder is not None:
+                pushes = _by_feature(pushes, row, self.encoder, self.settings.normalize)
+            margin = sum(push.contribution for push in pushes)
+            below = max(LOWEST_SCORE, path_score + log_score(self.settings.link, margin))
+            nodes.append(NodeScore(node, margin, below - path_score))
+            parts += pushes
+            path_score = below
+        alone = np.zeros(self.n_labels, bool)
+        alone[label] = True
+        # From the search itself, to the bit.
+        score = float(self._searched(row, 1, n_threads, alone)[0].scores[0, 0])
+        return Explanation(label, score, tuple(nodes), tuple(parts))
+
+    # storage
+
+    @classmethod
+    def schema(cls, settings: HierarchicalXCParams, facts: Mapping[str, Any]) -> Schema:
+        """The encoder if there is one, the place of every feature or coordinate, the tree and the weight blocks."""
+        rules = {"feature_rank": FEATURE_RANK}
+        if settings.encoding_dim:
+            rules = {
+                "encoder": ArrayRule("float32", ("n_features", "n_coordinates")),
+                "feature_rank": replace(FEATURE_RANK, shape=("n_coordinates",), below="n_coordinates"),
+            }
+        return {**rules, **under("tree.", TREE), **under("blocks.", BLOCKS)}
+
+    def arrays(self) -> Arrays:
+        """The places of the features, the tree, the weights, and the encoder if there is one."""
+        arrays: Arrays = {"feature_rank": self.feature_rank, **self.blocks.to_arrays()}
+        arrays.update(prefixed("tree.", self.tree.to_arrays()))
+        if self.encoder is not None:
+            arrays["encoder"] = self.encoder
+        return arrays
+
+    @classmethod
+    def restore(
+        cls, settings: HierarchicalXCParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedHierarchicalXC:
+        """The state of a saved tree; ModelFileError if the weights are not its own."""
+        rank = arrays["feature_rank"]
+        tree = LabelTree.from_arrays(part("tree.", arrays))
+        blocks = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, arrays)
+        return cls(settings, trained_on, rank, tree, blocks, arrays["encoder"] if settings.encoding_dim else None)
+
+
+class HierarchicalXC(Model[HierarchicalXCParams, FittedHierarchicalXC]):
     """A binary tree by complete linkage on co-occurrence, with a linear classifier for each child.
 
     A node's rows are those with a label below it, its targets whether some are below the left and the right child. The
@@ -66,150 +181,57 @@ class HierarchicalXC(Model):
 
     name = "hierarchicalxc"
     Parameters = HierarchicalXCParams
+    FittedState = FittedHierarchicalXC
 
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        self.encoder_ = None
-        if parameters.encoding_dim:
-            self.encoder_ = linear_encoding(normalized_rows(x), parameters.encoding_dim, parameters.seed)
-        codes = self._codes(x)
+    @staticmethod
+    def _train(settings: HierarchicalXCParams, data: FitInput) -> FittedHierarchicalXC:
+        encoder = None
+        if settings.encoding_dim:
+            encoder = linear_encoding(normalized_rows(data.x), settings.encoding_dim, settings.seed)
+        codes = _codes(data.x, encoder)
         rank = rank_features(codes)
-        n_features = int(rank.max(initial=-1)) + 1
-        tree = cooccurrence_tree(y, distance=parameters.distance, ties=parameters.ties, progress=progress)
+        tree = cooccurrence_tree(data.y, distance=settings.distance, ties=settings.ties, progress=data.progress)
         blocks = train_blocks(
-            ranked_rows(codes, rank, parameters.normalize), n_features, y.tocsc()[:, tree.label_order],
-            training_nodes(tree), solver_options(parameters), progress, "classifiers",
-        )  # fmt: skip
-        self._take(rank, tree, blocks)
+            rows=ranked_rows(codes, rank, settings.normalize),
+            n_features=int(rank.max(initial=-1)) + 1,
+            y_by_place=data.y.tocsc()[:, tree.label_order],
+            nodes=training_nodes(tree),
+            options=solver_options(settings, settings.C),
+            progress=data.progress,
+            what="classifiers",
+        )
+        return FittedHierarchicalXC(settings, data.trained_on(), rank, tree, blocks, encoder)
 
-    def _codes(self, x: sparse.csr_matrix) -> sparse.csr_matrix:
-        return x if self.encoder_ is None else encoded(normalized_rows(x), self.encoder_)
-
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
+    @staticmethod
+    def _training_memory(settings: HierarchicalXCParams, data: FitInput) -> int:
         # pairs of labels that share a row, as Python dictionaries on both sides; classifiers on every level of the tree
+        x, y = data.x, data.y
         sizes = np.diff(y.indptr).astype(np.int64)
         pairs = min(int((sizes * sizes).sum()), y.shape[1] ** 2)
-        codes = 8 * x.shape[0] * parameters.encoding_dim
+        codes = 8 * x.shape[0] * settings.encoding_dim
         levels = 2 * int(np.ceil(np.log2(y.shape[1] + 1)))
-        weights = 14 * label_features(x, y, parameters.n_threads) * min(levels, 4)
-        return int(training_memory(x, y, parameters.n_threads, per_weight=14) + 250 * pairs + codes + weights)
+        weights = 14 * label_features(x, y, settings.n_threads) * min(levels, 4)
+        return int(training_memory(x, y, settings.n_threads, per_weight=14) + 250 * pairs + codes + weights)
 
-    def _take(self, rank: np.ndarray[Any, np.dtype[np.int32]], tree: LabelTree, blocks: WeightBlocks) -> None:
-        self.feature_rank_ = rank
-        self.tree_ = tree
-        self.blocks_ = blocks
-        self._forest = _native.Forest([blocks.native], [search_tree(tree, blocks)], rank)
 
-    # answering
+def _codes(x: sparse.csr_matrix, encoder: npt.NDArray[np.float32] | None) -> sparse.csr_matrix:
+    """What the classifiers see: the rows, or their codes."""
+    return x if encoder is None else encoded(normalized_rows(x), encoder)
 
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        return self._search(x, k)[0]
 
-    def _search(self, x: sparse.csr_matrix, k: int) -> tuple[TopK, np.ndarray[Any, np.dtype[np.int32]]]:
-        p = self.parameters_
-        rows = ranked_rows(self._codes(x), self.feature_rank_, p.normalize)
-        top, n_blocks, none = empty(x.shape[0], k), np.zeros(x.shape[0], np.int32), np.zeros(0, np.uint8)
-        self._forest.top_k(
-            rows.indptr, rows.indices, rows.data, LINKS.index(p.link), 0, 0, k, none, none,
-            top.labels, top.scores, n_blocks, p.n_threads or 0,
-        )  # fmt: skip
-        return top, n_blocks
+def _by_feature(
+    reasons: list[Contribution], row: sparse.csr_matrix, encoder: npt.NDArray[np.float32], normalize: bool
+) -> list[Contribution]:
+    """What the features add to a margin, from what the coordinates of their code do; the bias stays as it is.
 
-    def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
-        """What k answers cost, mean per row: depth of the deepest ("depth@k") and tree nodes looked at ("nodes@k")."""
-        self._check_fitted()
-        features = self._checked_features(x)
-        if not features.shape[0]:
-            return {}
-        top, n_blocks = self._search(features, min(k, self.n_labels_))
-        depths = np.where(top.labels >= 0, self.tree_.depth_of_labels()[top.labels], 0).max(axis=1)
-        return {f"depth@{k}": float(depths.mean()), f"nodes@{k}": float(n_blocks.mean())}
-
-    def structure(self) -> dict[str, float]:
-        """Nodes and depth of the tree."""
-        self._check_fitted()
-        weights = self.label_counts_ if self.label_counts_.any() else np.ones(self.n_labels_)
-        return {
-            "nodes": self.tree_.n_nodes,
-            "deepest label": self.tree_.max_depth,
-            "expected depth": self.tree_.expected_depth(weights),
-        }
-
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        p = self.parameters_
-        codes = ranked_rows(self._codes(row), self.feature_rank_, p.normalize)
-        columns = np.full(int(self.feature_rank_.max(initial=-1)) + 1, -1, np.int64)
-        columns[self.feature_rank_[self.feature_rank_ >= 0]] = np.flatnonzero(self.feature_rank_ >= 0)
-        nodes: list[NodeScore] = []
-        parts: list[Contribution] = []
-        score = 0.0
-        for node, classifier in self._classifiers(label):
-            weights, bias = self.blocks_.weights_of(classifier, codes.indices)
-            if not np.all(np.isfinite(weights)):
-                raise ModelFileError(f"the weights of classifier {classifier} are damaged: some are not finite")
-            own = self._pushes(row, columns[codes.indices], codes.data, weights)
-            pushes = [Contribution(node, -1, 1.0, bias, bias), *(Contribution(node, *push) for push in own)]
-            margin = sum(push.contribution for push in pushes)
-            below = max(LOWEST_SCORE, score + log_score(p.link, margin))
-            nodes.append(NodeScore(node, margin, below - score))
-            parts += pushes
-            score = below
-        return Explanation(label, float(np.exp(score)), tuple(nodes), tuple(parts))
-
-    def _pushes(
-        self, row: sparse.csr_matrix, columns: Any, values: Any, weights: Any
-    ) -> list[tuple[int, float, float, float]]:
-        """(feature, value, weight, value * weight) of the row's features at one node."""
-        if self.encoder_ is None:
-            found = zip(columns.tolist(), values.tolist(), weights.tolist(), strict=True)
-            return [(c, v, w, v * w) for c, v, w in found if w != 0]
-        # The code is linear in the features, but for its length: a feature's share of every coordinate is known.
-        code = encoded(normalized_rows(row), self.encoder_)
-        length = float(np.sqrt(np.square(code.data, dtype=np.float64).sum())) if self.parameters_.normalize else 1.0
-        scaled = normalized_rows(row).data / (length or 1.0)
-        pushes = scaled * (self.encoder_[row.indices][:, columns].astype(np.float64) @ weights)
-        found = zip(row.indices.tolist(), row.data.tolist(), pushes.tolist(), strict=True)
-        return [(c, v, push / v, push) for c, v, push in found if v != 0]
-
-    def _classifiers(self, label: int) -> list[tuple[int, int]]:
-        """(node, number of the classifier) from the root's child down to the label's leaf."""
-        first = self.blocks_.child_start[first_blocks(self.tree_)]
-        path = [int(node) for node in self.tree_.path(label)]
-        if len(path) == 1:  # a single label: the root's own classifier
-            return [(1, 0)]
-        return [
-            (child, int(first[parent]) + child - int(self.tree_.first_child[parent]))
-            for parent, child in pairwise(path)
-        ]
-
-    # storage
-
-    def _arrays(self) -> Arrays:
-        arrays: Arrays = {"feature_rank": self.feature_rank_, **self.blocks_.to_arrays()}
-        arrays.update({f"tree.{name}": array for name, array in self.tree_.to_arrays().items()})
-        if self.encoder_ is not None:
-            arrays["encoder"] = self.encoder_
-        return arrays
-
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        self.encoder_ = arrays["encoder"] if self.parameters_.encoding_dim else None
-        width = self.n_features_
-        if self.encoder_ is not None:
-            if self.encoder_.dtype != np.float32 or self.encoder_.ndim != 2 or self.encoder_.shape[0] != width:
-                raise ModelFileError(
-                    f"hierarchicalxc: the encoder must be float32 ({width}, dim), but is {self.encoder_.dtype} "
-                    f"{self.encoder_.shape}"
-                )
-            width = int(self.encoder_.shape[1])
-        rank = arrays["feature_rank"]
-        if rank.shape != (width,) or rank.dtype != np.int32:
-            raise ModelFileError(f"hierarchicalxc: {rank.shape} feature ranks ({rank.dtype}) for {width} features")
-        prefix = "tree."
-        own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-        tree = LabelTree.from_arrays(own)
-        if tree.n_labels != self.n_labels_:
-            raise ModelFileError(f"hierarchicalxc: a tree of {tree.n_labels} labels for {self.n_labels_} labels")
-        try:
-            blocks = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, arrays)
-            self._take(rank, tree, blocks)
-        except ValueError as error:
-            raise ModelFileError(f"hierarchicalxc: {error}") from error
+    The code is linear in the features, but for its length: a feature's share of every coordinate is known.
+    """
+    bias, *of_code = reasons
+    code = _codes(row, encoder)
+    length = float(np.sqrt(np.square(code.data, dtype=np.float64).sum())) if normalize else 1.0
+    scaled = normalized_rows(row).data / (length or 1.0)
+    coordinates = [reason.feature for reason in of_code]
+    weights = np.array([reason.weight for reason in of_code], np.float64)
+    pushes = scaled * (encoder[row.indices][:, coordinates].astype(np.float64) @ weights)
+    features = zip(row.indices.tolist(), row.data.tolist(), pushes.tolist(), strict=True)
+    return [bias, *(Contribution(bias.node, c, v, push / v, push) for c, v, push in features if v != 0)]

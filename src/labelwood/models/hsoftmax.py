@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,21 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.labelindex.build import build_tree
-from labelwood.labelindex.codes import LabelCodes, label_codes
+from labelwood.labelindex.codes import CODES, LabelCodes, label_codes
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.frequencies import cover_frequencies, label_frequencies
 from labelwood.labelspace.pifa import label_vectors
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
-from labelwood.models.base import Arrays, Model
+from labelwood.models.base import Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.linear.weight_blocks import Rows, ranked_rows
-from labelwood.models.vector_storage import STORAGES, StoredVectors
+from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
+from labelwood.models.fitted import Fitted
+from labelwood.models.linear.linear_reasons import columns_of_ranks
+from labelwood.models.linear.weight_blocks import FEATURE_RANK, Rows, ranked_rows
+from labelwood.models.vector_storage import STORAGES, StoredVectors, vector_rules
 from labelwood.params import Params, param
 from labelwood.progress import SILENT, Progress
+from labelwood.storage.schema import Arrays, Schema
 from labelwood.topk import TopK, empty
 
 TREES = ("huffman", "interpolated", "balanced", "fano", "random")
@@ -62,172 +66,85 @@ class HSoftmaxParams(Params):
     storage: str = param("half", "how the vectors are kept: 4, 2 or 1 byte a number", choices=STORAGES)
 
 
-class HSoftmax(Model):
-    """The mean of the features' vectors, answered by logistic decisions down a binary label tree (fastText, any tree).
+@dataclass(frozen=True, eq=False)
+class FittedHSoftmax(Fitted[HSoftmaxParams]):
+    """Vectors of the features (the last one is the constant's), and those of the decisions at the tree's places.
 
-    Scores are products of chances along the path, in (0, 1]; with loss="hs" those of all labels sum to 1. The k best
-    are found exactly, best first. Training is plain stochastic gradient descent. With n_threads=1 the same seed gives
-    the same bytes; several threads write to the same vectors without locks (Hogwild), so every run differs a little.
-
-    Joulin et al., Bag of Tricks for Efficient Text Classification, EACL 2017; Wydmuch et al., A no-regret
-    generalization of hierarchical softmax to extreme multi-label classification, NeurIPS 2018 (plt);
-    Baharav et al., CIKM 2021 (tree).
+    feature_rank: the vector of every column of x, -1 for columns that are left out.
     """
 
     name = "hsoftmax"
-    Parameters = HSoftmaxParams
-    text_features = "bag"
-    repeatable_with_threads = False
+    feature_rank: npt.NDArray[np.int32]
+    codes: LabelCodes
+    vectors: StoredVectors
+    decisions: StoredVectors
+    _search: _native.HierarchicalSoftmax = field(init=False, repr=False)
 
-    # training
-
-    def fit(
-        self,
-        x: Any,
-        y: Any = None,
-        *,
-        tree: LabelTree | None = None,
-        memory: int | None = None,
-        progress: Progress = SILENT,
-    ) -> HSoftmax:
-        """The model itself, trained; see Model.fit. tree: any label tree in place of the parameter's.
-
-        Nodes of a given tree with more than two children are cut in two by Huffman's rule.
-        """
-        self._given = tree
-        try:
-            return super().fit(x, y, memory=memory, progress=progress)
-        finally:
-            del self._given
-
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        x = without_zeros(x)
-        counts = np.bincount(x.indices, minlength=x.shape[1])
-        rank = frequency_ranks(counts, parameters.min_count)
-        rows, bias = mean_weights(ranked_rows(x, rank, normalize=False), parameters.weighting)
-        codes = self._codes(x, y, parameters, progress)
-        stride = -(-parameters.dim // LANES) * LANES
-        n_used = int(rank.max(initial=-1)) + 1
-        vectors = first_vectors(n_used + 1, parameters.dim, stride, parameters.start, parameters.seed)
-        plt = parameters.loss == "plt"
-        decisions = np.zeros((codes.n_inner * (2 if plt else 1), stride), np.float32)
-        order = np.flatnonzero(np.diff(y.indptr)).astype(np.int32)
-        if codes.n_inner and len(order):
-            _native.hsoftmax_fit(
-                rows.indptr, rows.indices, rows.data, bias, row_pointers(y), column_ids(y),
-                codes.child, codes.place_of_label, codes.place_of_inner, vectors, decisions, order,
-                plt=plt, rate=parameters.rate, epochs=parameters.epochs, seed=parameters.seed,
-                n_threads=parameters.n_threads or 0,
-                progress=lambda done, total: progress.step("rows", done, total),
-            )  # fmt: skip
-        if not (np.isfinite(vectors).all() and np.isfinite(decisions).all()):
-            raise ParamError(f"hsoftmax: training ran out of bounds at rate={parameters.rate!r}; try a smaller rate")
-        self.feature_rank_ = rank
-        self._take(
-            codes, StoredVectors.of(vectors, parameters.storage), StoredVectors.of(decisions, parameters.storage), plt
-        )
-
-    def _codes(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> LabelCodes:
-        frequencies = label_frequencies(y) if y.nnz else np.ones(y.shape[1])
-        tree = self._given
-        if tree is None:
-            kind = parameters.tree
-            settings: dict[str, Any] = {}
-            if kind in ("balanced", "interpolated"):
-                settings["vectors"] = label_vectors(tree_rows(x), y, n_threads=parameters.n_threads)
-            if kind == "interpolated":
-                settings["balance_ratio"] = parameters.balance_ratio
-                if parameters.balance_ratio > 1 and y.nnz:
-                    settings["cover_frequencies"] = cover_frequencies(y, parameters.cover)
-            tree = build_tree(
-                kind,
-                frequencies=frequencies,
-                n_labels=y.shape[1],
-                max_leaf=1,
-                seed=parameters.seed,
-                n_threads=parameters.n_threads,
-                progress=progress,
-                **settings,
-            )
-        if tree.n_labels != y.shape[1]:
-            raise DataError(f"the given tree has {tree.n_labels} labels, but y has {y.shape[1]}")
-        return label_codes(tree, frequencies)
-
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        # floats in training beside what is kept; two copies of the rows; the label vectors of the tree
-        stride = -(-parameters.dim // LANES) * LANES
-        counts = np.bincount(x.indices, minlength=x.shape[1])
-        n_vectors = int(np.count_nonzero(counts >= parameters.min_count)) + 1 + 2 * y.shape[1]
-        vectors = 8 * stride * n_vectors
-        grouped = int(np.diff(x.indptr)[np.repeat(np.arange(y.shape[0]), np.diff(y.indptr))].sum()) if y.nnz else 0
-        return int(32_000_000 + vectors + 32 * x.nnz + 12 * min(grouped, x.shape[1] * y.shape[1]) + 200 * y.shape[1])
-
-    def _take(self, codes: LabelCodes, vectors: StoredVectors, decisions: StoredVectors, plt: bool) -> None:
-        self.codes_ = codes
-        self.vectors_ = vectors
-        self.decisions_ = decisions
-        self._search = _native.HierarchicalSoftmax(
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        codes, vectors, decisions = self.codes, self.vectors, self.decisions
+        search = _native.HierarchicalSoftmax(
             codes.child, codes.place_of_label, codes.place_of_inner,
-            vectors.data, vectors.scale, decisions.data, decisions.scale, plt,
+            vectors.data, vectors.scale, decisions.data, decisions.scale, self.settings.loss == "plt",
         )  # fmt: skip
+        object.__setattr__(self, "_search", search)
 
     # answering
 
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        return self._answers(x, k)[0]
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k most probable labels of every row."""
+        return self._answers(x, k, n_threads)[0]
 
-    def _answers(self, x: sparse.csr_matrix, k: int) -> tuple[TopK, npt.NDArray[np.int32]]:
-        rows, bias = self._rows(x)
+    def _answers(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> tuple[TopK, npt.NDArray[np.int32]]:
+        """(answers, nodes looked at for each row)."""
+        rows, bias = self.mean_rows(x)
         top = empty(x.shape[0], k)
         n_visited = np.zeros(x.shape[0], np.int32)
-        threads = self.parameters_.n_threads or 0
-        self._search.top_k(rows.indptr, rows.indices, rows.data, bias, top.labels, top.scores, n_visited, threads)
+        self._search.top_k(
+            rows.indptr, rows.indices, rows.data, bias, top.labels, top.scores, n_visited, n_threads or 0
+        )
         return top, n_visited
 
-    def _rows(self, x: sparse.csr_matrix) -> tuple[Rows, npt.NDArray[np.float32]]:
-        return mean_weights(
-            ranked_rows(without_zeros(x), self.feature_rank_, normalize=False), self.parameters_.weighting
-        )
+    def mean_rows(self, x: sparse.csr_matrix) -> tuple[Rows, npt.NDArray[np.float32]]:
+        """(rows, bias): what each feature, and the constant, counts in the mean of its row."""
+        ranked = ranked_rows(without_zeros(x), self.feature_rank, normalize=False)
+        return mean_weights(ranked, self.settings.weighting)
 
-    def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
+    def search_figures(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> dict[str, float]:
         """What k answers cost, mean per row: depth of the deepest ("depth@k") and tree nodes looked at ("nodes@k")."""
-        self._check_fitted()
-        features = self._checked_features(x)
-        if not features.shape[0]:
-            return {}
-        top, n_visited = self._answers(features, min(k, self.n_labels_))
-        depths = self.codes_.depths()[top.labels].max(axis=1)
+        top, n_visited = self._answers(x, k, n_threads)
+        depths = self.codes.depths()[top.labels].max(axis=1)
         return {f"depth@{k}": float(depths.mean()), f"nodes@{k}": float(n_visited.mean())}
 
     def structure(self) -> dict[str, float]:
         """Size and depth of the tree and of the vectors; expected depth: decisions a drawn training label costs."""
-        self._check_fitted()
-        depths = self.codes_.depths()
-        weights = self.label_counts_ if self.label_counts_.any() else np.ones(self.n_labels_)
+        depths = self.codes.depths()
+        counts = self.trained_on.label_counts
+        weights = counts if counts.any() else np.ones(self.n_labels)
         return {
-            "vectors": len(self.vectors_.data),
-            "decisions": len(self.decisions_.data),
-            "dimension": self.parameters_.dim,
+            "vectors": self.vectors.n_rows,
+            "decisions": self.decisions.n_rows,
+            "dimension": self.settings.dim,
             "deepest label": int(depths.max()),
             "expected depth": float(weights @ depths / weights.sum()),
         }
 
     # explanations
 
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        rows, bias = self._rows(row)
-        used = np.append(rows.indices, self.vectors_.n_rows - 1)
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """The decisions on the label's path: what each feature adds to their margins, and the chances these become."""
+        rows, bias = self.mean_rows(row)
+        used = np.append(rows.indices, self.vectors.n_rows - 1)
         shares = np.append(rows.data, bias)
-        vectors = self.vectors_.floats(used)  # (n_used, dim)
-        columns = np.append(np.flatnonzero(self.feature_rank_ >= 0)[np.argsort(
-            self.feature_rank_[self.feature_rank_ >= 0])][rows.indices], -1)  # fmt: skip
+        vectors = self.vectors.floats(used)  # (n_used, dim)
+        columns = np.append(columns_of_ranks(self.feature_rank, self.vectors.n_rows - 1)[rows.indices], -1)
         values = np.append(np.asarray(row[0, columns[:-1]].todense()).ravel(), 1.0)
-        nodes, parts, score = [], [], 1.0
-        for place in self.codes_.path(label):
-            decision, sign = (
-                (place, 1.0) if self.parameters_.loss == "plt" else (place >> 1, 1.0 if place & 1 else -1.0)
-            )
-            pushes = sign * shares * (vectors @ self.decisions_.floats(np.array([decision]))[0])
+        nodes: list[NodeScore] = []
+        parts: list[Contribution] = []
+        score = 1.0
+        for place in self.codes.path(label):
+            decision, sign = (place, 1.0) if self.settings.loss == "plt" else (place >> 1, 1.0 if place & 1 else -1.0)
+            pushes = sign * shares * (vectors @ self.decisions.floats(np.array([decision]))[0])
             if not np.isfinite(pushes).all():
                 raise ModelFileError(f"the vectors of label {label} are damaged: some are not finite")
             margin = float(pushes.sum(dtype=np.float64))
@@ -242,31 +159,132 @@ class HSoftmax(Model):
 
     # storage
 
-    def _arrays(self) -> Arrays:
+    @classmethod
+    def schema(cls, settings: HSoftmaxParams, facts: Mapping[str, Any]) -> Schema:
+        """The vector of every feature, the codes of the tree, and both kinds of vectors."""
         return {
-            "feature_rank": self.feature_rank_,
-            **self.codes_.to_arrays(),
-            **self.vectors_.to_arrays("vectors"),
-            **self.decisions_.to_arrays("decisions"),
+            "feature_rank": FEATURE_RANK,
+            **CODES,
+            **vector_rules("vectors", settings.storage),
+            **vector_rules("decisions", settings.storage),
         }
 
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        p = self.parameters_
-        rank = arrays["feature_rank"]
-        if rank.dtype != np.int32 or rank.shape != (self.n_features_,):
-            raise ModelFileError(
-                f"hsoftmax: feature_rank must be int32 ({self.n_features_},), but is {rank.dtype} {rank.shape}"
-            )
-        codes = LabelCodes.from_arrays(arrays, self.n_labels_)
-        vectors = StoredVectors.from_arrays(arrays, "vectors", p.storage)
-        decisions = StoredVectors.from_arrays(arrays, "decisions", p.storage)
-        if int(rank.max(initial=-1)) + 2 != vectors.n_rows or rank.min(initial=0) < -1:
+    def arrays(self) -> Arrays:
+        """The places of the features, the tree, and the vectors as they are stored."""
+        return {
+            "feature_rank": self.feature_rank,
+            **self.codes.to_arrays(),
+            **self.vectors.to_arrays("vectors"),
+            **self.decisions.to_arrays("decisions"),
+        }
+
+    @classmethod
+    def restore(
+        cls, settings: HSoftmaxParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedHSoftmax:
+        """The state of saved vectors; ModelFileError if there is not one for each feature in use."""
+        rank, vectors = arrays["feature_rank"], StoredVectors.from_arrays(arrays, "vectors")
+        if int(rank.max(initial=-1)) + 2 != vectors.n_rows:
             raise ModelFileError(f"hsoftmax: {vectors.n_rows} vectors do not fit the features in use")
-        self.feature_rank_ = rank
-        try:
-            self._take(codes, vectors, decisions, p.loss == "plt")
-        except ValueError as error:
-            raise ModelFileError(f"hsoftmax: {error}") from error
+        codes = LabelCodes.from_arrays(arrays, trained_on.n_labels)
+        return cls(settings, trained_on, rank, codes, vectors, StoredVectors.from_arrays(arrays, "decisions"))
+
+
+class HSoftmax(Model[HSoftmaxParams, FittedHSoftmax]):
+    """The mean of the features' vectors, answered by logistic decisions down a binary label tree (fastText, any tree).
+
+    Scores are products of chances along the path, in (0, 1]; with loss="hs" those of all labels sum to 1. The k best
+    are found exactly, best first. Training is plain stochastic gradient descent. With n_threads=1 the same seed gives
+    the same bytes; several threads write to the same vectors without locks (Hogwild), so every run differs a little.
+
+    Joulin et al., Bag of Tricks for Efficient Text Classification, EACL 2017; Wydmuch et al., A no-regret
+    generalization of hierarchical softmax to extreme multi-label classification, NeurIPS 2018 (plt);
+    Baharav et al., CIKM 2021 (tree).
+    """
+
+    name = "hsoftmax"
+    Parameters = HSoftmaxParams
+    FittedState = FittedHSoftmax
+    text_features = "bag"
+    repeatable_with_threads = False
+
+    def fit(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        tree: LabelTree | None = None,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+    ) -> HSoftmax:
+        """The model itself, trained; see Model.fit. tree: any label tree in place of the parameter's.
+
+        Nodes of a given tree with more than two children are cut in two by Huffman's rule.
+        """
+        return self._learn(checked_input(x, y, tree=tree, progress=progress), memory)
+
+    @staticmethod
+    def _train(settings: HSoftmaxParams, data: FitInput) -> FittedHSoftmax:
+        x, y = without_zeros(data.x), data.y
+        rank = frequency_ranks(np.bincount(x.indices, minlength=x.shape[1]), settings.min_count)
+        rows, bias = mean_weights(ranked_rows(x, rank, normalize=False), settings.weighting)
+        codes = _trained_codes(settings, data, x)
+        stride = -(-settings.dim // LANES) * LANES
+        n_used = int(rank.max(initial=-1)) + 1
+        vectors = first_vectors(n_used + 1, settings.dim, stride, settings.start, settings.seed)
+        plt = settings.loss == "plt"
+        decisions = np.zeros((codes.n_inner * (2 if plt else 1), stride), np.float32)
+        order = np.flatnonzero(np.diff(y.indptr)).astype(np.int32)
+        if codes.n_inner and len(order):
+            _native.hsoftmax_fit(
+                rows.indptr, rows.indices, rows.data, bias, row_pointers(y), column_ids(y),
+                codes.child, codes.place_of_label, codes.place_of_inner, vectors, decisions, order,
+                plt=plt, rate=settings.rate, epochs=settings.epochs, seed=settings.seed,
+                n_threads=settings.n_threads or 0,
+                progress=lambda done, total: data.progress.step("rows", done, total),
+            )  # fmt: skip
+        if not (np.isfinite(vectors).all() and np.isfinite(decisions).all()):
+            raise ParamError(f"hsoftmax: training ran out of bounds at rate={settings.rate!r}; try a smaller rate")
+        stored, decided = (StoredVectors.of(floats, settings.storage) for floats in (vectors, decisions))
+        return FittedHSoftmax(settings, data.trained_on(), rank, codes, stored, decided)
+
+    @staticmethod
+    def _training_memory(settings: HSoftmaxParams, data: FitInput) -> int:
+        # floats in training beside what is kept; two copies of the rows; the label vectors of the tree
+        x, y = data.x, data.y
+        stride = -(-settings.dim // LANES) * LANES
+        counts = np.bincount(x.indices, minlength=x.shape[1])
+        n_vectors = int(np.count_nonzero(counts >= settings.min_count)) + 1 + 2 * y.shape[1]
+        vectors = 8 * stride * n_vectors
+        grouped = int(np.diff(x.indptr)[np.repeat(np.arange(y.shape[0]), np.diff(y.indptr))].sum()) if y.nnz else 0
+        return int(32_000_000 + vectors + 32 * x.nnz + 12 * min(grouped, x.shape[1] * y.shape[1]) + 200 * y.shape[1])
+
+
+def _trained_codes(settings: HSoftmaxParams, data: FitInput, x: sparse.csr_matrix) -> LabelCodes:
+    """The binary codes of the tree given, or of the one that the settings ask for; x: the rows without zeros."""
+    y, kind, tree = data.y, settings.tree, data.tree
+    frequencies = label_frequencies(y) if y.nnz else np.ones(y.shape[1])
+    if tree is None:
+        wanted: dict[str, Any] = {}
+        if kind in ("balanced", "interpolated"):
+            wanted["vectors"] = label_vectors(tree_rows(x), y, n_threads=settings.n_threads)
+        if kind == "interpolated":
+            wanted["balance_ratio"] = settings.balance_ratio
+            if settings.balance_ratio > 1 and y.nnz:
+                wanted["cover_frequencies"] = cover_frequencies(y, settings.cover)
+        tree = build_tree(
+            kind,
+            frequencies=frequencies,
+            n_labels=y.shape[1],
+            max_leaf=1,
+            seed=settings.seed,
+            n_threads=settings.n_threads,
+            progress=data.progress,
+            **wanted,
+        )
+    if tree.n_labels != y.shape[1]:
+        raise DataError(f"the given tree has {tree.n_labels} labels, but y has {y.shape[1]}")
+    return label_codes(tree, frequencies)
 
 
 def without_zeros(x: sparse.csr_matrix) -> sparse.csr_matrix:

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.topk import PAD, TopK, hits
+from labelwood.metrics.hits import hit_matrix
+from labelwood.metrics.ranking import ndcg
+from labelwood.topk import PAD, TopK
 
 Int32 = npt.NDArray[np.int32]
 Doubles = npt.NDArray[np.float64]
@@ -76,7 +78,8 @@ def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> Doubles:
         for number in range(len(answers)):
             trial = counts.copy()
             trial[number] += 1
-            values.append(mean_ndcg(mixed(answers, trial / trial.sum(), _JUDGED_LABELS), y))
+            answered = mixed(answers, trial / trial.sum(), _JUDGED_LABELS)
+            values.append(ndcg(hit_matrix(answered, y), [_JUDGED_LABELS])[_JUDGED_LABELS])
         winner = int(np.argmax(values))
         counts = counts.copy()
         counts[winner] += 1
@@ -84,12 +87,3 @@ def chosen_weights(answers: Sequence[TopK], y: sparse.csr_matrix) -> Doubles:
             best_counts, best_value = counts, values[winner]
     weights: Doubles = best_counts / best_counts.sum()
     return weights
-
-
-def mean_ndcg(top: TopK, y: sparse.csr_matrix) -> float:
-    """The mean nDCG@k of the answers over the rows of y that have labels, 0 to 1; 0 if none has."""
-    gain = 1 / np.log2(np.arange(2, top.k + 2))
-    n_true = np.diff(y.indptr)
-    ideal = np.concatenate([[0], np.cumsum(gain)])[np.minimum(n_true, top.k)]
-    known = n_true > 0
-    return float(np.mean((hits(top, y) @ gain)[known] / ideal[known])) if known.any() else 0.0

@@ -127,17 +127,24 @@ def _restored_training(shape: Mapping[str, int], arrays: Arrays) -> TrainedOn:
     rules = {name: rule for prefix, schema in _KNOWN.items() for name, rule in under(prefix, schema).items()}
     known = {name: array for name, array in arrays.items() if name.startswith(tuple(_KNOWN))}
     check_arrays(rules, known, shape, "labels")
-    labels, columns = part("labels.", arrays), part("columns.", arrays)
+    labels = part("labels.", arrays)
     counts = labels["counts"]
     if int(counts.max()) > shape["n_rows"]:
         raise ModelFileError(f"label counts are outside 0..{shape['n_rows']}, the number of training rows")
-    names = unpacked(labels["utf8"], labels["ends"]) if "utf8" in labels else None
+    names, column_names = _names("labels.", arrays), _names("columns.", arrays)
     ids = labels.get("ids")
     if ids is not None and len(np.unique(ids)) < len(ids):
         raise ModelFileError("the label ids are not all different")
-    column_names = unpacked(columns["utf8"], columns["ends"]) if "utf8" in columns else None
     classes = Classes(shape["n_labels"], ids, names)
     return TrainedOn(shape["n_rows"], shape["n_features"], counts, classes, column_names)
+
+
+def _names(prefix: str, arrays: Arrays) -> tuple[str, ...] | None:
+    """The names that two arrays hold together; None if there are neither."""
+    missing = [name for name in (f"{prefix}utf8", f"{prefix}ends") if name not in arrays]
+    if len(missing) == 1:
+        raise ModelFileError(f"the array {missing[0]!r} is missing")
+    return None if missing else unpacked(arrays[f"{prefix}utf8"], arrays[f"{prefix}ends"])
 
 
 def _checked_shape(shape: Mapping[str, Any]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labelwood.errors import ParamError, unknown_name
 
@@ -41,10 +41,15 @@ def model_names() -> list[str]:
     return list(_MODELS)
 
 
-def model_class(name: str) -> type[Model]:
+def model_homes() -> dict[str, str]:
+    """The modules of all models by class name: what `labelwood` shows under the names of the classes."""
+    return {cls: module for module, cls in _MODELS.values()}
+
+
+def model_class(name: str) -> type[Model[Any, Any]]:
     """The class of a model name; ParamError lists the known names."""
     if name not in _MODELS:
         raise ParamError(unknown_name("model", name, _MODELS))
     module, cls = _MODELS[name]
-    found: type[Model] = getattr(importlib.import_module(module), cls)
-    return found
+    kind: type[Model[Any, Any]] = getattr(importlib.import_module(module), cls)
+    return kind

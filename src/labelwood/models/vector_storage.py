@@ -9,11 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import _native
-from labelwood.errors import ModelFileError
-from labelwood.models.base import Arrays
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, under
 
-_TYPES: dict[str, Any] = {"float": np.float32, "half": np.uint16, "byte": np.int8}
+_TYPES = {"float": "float32", "half": "uint16", "byte": "int8"}
 STORAGES = tuple(_TYPES)
+
+
+def vector_rules(name: str, storage: str) -> Schema:
+    """The arrays of vectors that are saved by a name in a storage."""
+    rules = {"": ArrayRule(_TYPES[storage], ("_rows", "_numbers"))}
+    if storage == "byte":
+        rules["_scale"] = ArrayRule("float32", ("_rows",), finite=True)
+    return under(name, rules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +66,6 @@ class StoredVectors:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, name: str, storage: str) -> StoredVectors:
-        """The vectors of a saved model; ModelFileError if they are of another kind."""
-        data = arrays[name]
-        if data.dtype != _TYPES[storage] or data.ndim != 2:
-            raise ModelFileError(
-                f"{name} must be {np.dtype(_TYPES[storage])} in rows, but is {data.dtype} {data.shape}"
-            )
-        scale = arrays[f"{name}_scale"] if storage == "byte" else np.zeros(0, np.float32)
-        if storage == "byte" and (scale.dtype != np.float32 or not np.isfinite(scale).all()):
-            raise ModelFileError(f"{name}_scale must be finite float32 numbers")
-        return cls(data, scale)
+    def from_arrays(cls, arrays: Arrays, name: str) -> StoredVectors:
+        """The vectors of a saved model whose arrays keep `vector_rules`."""
+        return cls(arrays[name], arrays.get(f"{name}_scale", np.zeros(0, np.float32)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.errors import MissingExtraError, ModelFileError
 from labelwood.neighbors.store import Float32, Int64
 
 KINDS = ("scan", "ivf", "hnsw")
@@ -21,10 +21,6 @@ _HNSW_LINKS = 32
 _HNSW_BUILD_EFFORT = 100
 _TRAINING_POINTS_PER_LIST = 64
 _LIST_ITERATIONS = 10
-
-
-class MissingExtraError(LabelwoodError, ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
 
 
 def faiss_module(why: str) -> Any:
@@ -83,9 +79,8 @@ class Candidates:
         elif self.kind == "hnsw":
             parameters = faiss.SearchParametersHNSW(efSearch=max(effort, n_candidates))
         with _threads(faiss, n_threads):
-            _, places = index.search(_even(queries), n_candidates, params=parameters)
-        found: Int64 = places
-        return found
+            places: Int64 = index.search(_even(queries), n_candidates, params=parameters)[1]
+        return places
 
     def _loaded(self, faiss: Any) -> Any:
         if self._index is None:

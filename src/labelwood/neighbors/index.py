@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from labelwood import _native
 from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import ModelFileError, ParamError, unknown_name
 from labelwood.neighbors.approximate import KINDS, Candidates
-from labelwood.neighbors.store import Array, Float32, Int32, VectorStore, check_k
+from labelwood.neighbors.store import STORE, Float32, Int32, VectorStore, check_k
+from labelwood.storage.schema import Array, ArrayRule, Arrays, Schema, number, whole_number
 
 AUTO = "auto"
 EXACT = "exact"
@@ -25,6 +27,33 @@ _SAMPLE = 200  # queries that recall is measured with
 _MOST_CANDIDATES = 1 << 14
 
 
+# What faiss knows is bytes of its own; Candidates checks them when a search begins.
+INDEX: Schema = {**STORE, "faiss": ArrayRule("uint8", ("n_faiss",), optional=True)}
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How hard an approximate index searches, and how well: found when it is built.
+
+    n_candidates: proposed for recall_k answers. effort: lists that are looked into. recall: the measured share of the
+    true recall_k nearest that are found.
+    """
+
+    n_candidates: int = 0
+    effort: int = 0
+    recall: float = 1.0
+    recall_k: int = 0
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Queries that recall is measured with; of_index: vectors of the index, whose nearest is themselves."""
+
+    ready: Float32
+    of_index: bool
+
+
+@dataclass(frozen=True, eq=False)
 class NeighborIndex:
     """Vectors that can be asked for the k nearest to a query by inner product, cosine or distance.
 
@@ -32,13 +61,9 @@ class NeighborIndex:
     many are proposed is found at building time: until `recall` against exact search holds on a sample.
     """
 
-    def __init__(self, store: VectorStore, candidates: Candidates | None, facts: Mapping[str, Any]) -> None:
-        self.store = store
-        self._candidates = candidates
-        self._n_candidates = int(facts.get("candidates", 0))
-        self._effort = int(facts.get("effort", 0))
-        self.recall: float = float(facts.get("recall", 1.0))
-        self.recall_k: int = int(facts.get("recall_k", 0))
+    store: VectorStore
+    candidates: Candidates | None = None
+    tuning: Tuning = Tuning()
 
     @classmethod
     def build(
@@ -69,24 +94,27 @@ class NeighborIndex:
         if kind == AUTO:
             kind = _kind_by_size(len(store), store.dim)
         if kind == EXACT:
-            return cls(store, None, {})
+            return cls(store)
         if len(store) < FEWEST:
             raise ParamError(f"kind {kind!r} needs at least {FEWEST} vectors, but there are {len(store)}; use 'exact'")
-        candidates = Candidates.build(kind, store.floats(), metric == "l2", seed)
-        index = cls(store, candidates, {})
-        sample, own = index._sample(queries, recall_k, seed)
-        index._tune(sample, own, recall, recall_k, n_threads)
-        return index
+        index = cls(store, Candidates.build(kind, store.floats(), metric == "l2", seed))
+        tuning = index._tuned(index._sample(queries, seed), recall, recall_k, n_threads)
+        return replace(index, tuning=tuning)
 
     @property
     def kind(self) -> str:
         """How answers are found: exact, scan, ivf or hnsw."""
-        return EXACT if self._candidates is None else self._candidates.kind
+        return EXACT if self.candidates is None else self.candidates.kind
 
     @property
     def metric(self) -> str:
         """What is compared: ip, cosine or l2."""
         return self.store.metric
+
+    @property
+    def recall(self) -> float:
+        """The share of the nearest vectors that are found, measured when the index was built; 1 if exact."""
+        return self.tuning.recall
 
     def __len__(self) -> int:
         return len(self.store)
@@ -98,94 +126,84 @@ class NeighborIndex:
         """
         check_k(k)
         ready = self.store.queries(queries)
-        if self._candidates is None:
-            return self.store.nearest(ready, k, n_threads=n_threads)
-        return self._search(ready, k, self._n_candidates, self._effort, n_threads)
+        return self._search(ready, k, self.tuning, n_threads)
 
     def exact(self) -> NeighborIndex:
         """The same vectors with exact search; needs no faiss."""
-        return NeighborIndex(self.store, None, {})
+        return NeighborIndex(self.store)
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> Arrays:
         """The index as named arrays, ready to be saved beside `facts()`."""
-        found = self.store.arrays()
-        if self._candidates is not None:
-            found["faiss"] = self._candidates.raw
-        return found
+        return self.store.arrays() | ({} if self.candidates is None else {"faiss": self.candidates.raw})
 
     def facts(self) -> dict[str, Any]:
         """What the index is and how well it does, as JSON values: kind, metric, dim, measured recall."""
         facts: dict[str, Any] = {"kind": self.kind, "metric": self.metric, "dim": self.store.dim}
-        if self._candidates is not None:
-            facts |= {"candidates": self._n_candidates, "effort": self._effort}
-            facts |= {"recall": self.recall, "recall_k": self.recall_k}
+        if self.candidates is not None:
+            facts |= {"candidates": self.tuning.n_candidates, "effort": self.tuning.effort}
+            facts |= {"recall": self.tuning.recall, "recall_k": self.tuning.recall_k}
         return facts
 
     @classmethod
     def restore(cls, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> NeighborIndex:
-        """The index that `arrays` and `facts` gave; ModelFileError if they do not fit together."""
-        store = VectorStore.restore(arrays, facts["dim"], facts["metric"])
+        """The index that `arrays`, which keep INDEX, and `facts` gave; ModelFileError if they do not fit together."""
+        where = "neighbour index"
+        store = VectorStore.restore(arrays, whole_number(facts, "dim", 1, 2**31 - 1, where), facts["metric"])
         kind = facts["kind"]
+        if kind not in (EXACT, *KINDS) or (kind == EXACT) != ("faiss" not in arrays):
+            raise ModelFileError(f"{where}: the arrays are not those of kind {kind!r:.40}")
         if kind == EXACT:
-            return cls(store, None, {})
-        if kind not in KINDS or arrays["faiss"].dtype != np.uint8 or arrays["faiss"].ndim != 1:
-            raise ModelFileError(f"no neighbour index of kind {kind!r:.40} in {arrays['faiss'].dtype} bytes")
-        if not 0 < facts["candidates"] <= 1 << 30 or not 0 <= facts["effort"] <= 1 << 30 or facts["recall_k"] < 1:
-            raise ModelFileError("the search effort of the neighbour index is damaged")
-        return cls(store, Candidates(kind, len(store), store.dim, arrays["faiss"]), facts)
+            return cls(store)
+        tuning = Tuning(
+            whole_number(facts, "candidates", 1, 1 << 30, where),
+            whole_number(facts, "effort", 0, 1 << 30, where),
+            number(facts, "recall", 0, where),
+            whole_number(facts, "recall_k", 1, 1 << 30, where),
+        )
+        return cls(store, Candidates(kind, len(store), store.dim, arrays["faiss"]), tuning)
 
-    def _search(
-        self, ready: Float32, k: int, n_candidates: int, effort: int, n_threads: int | None
-    ) -> tuple[Int32, Float32]:
-        wanted = math.ceil(n_candidates * max(k, self.recall_k) / max(self.recall_k, 1))
+    def _search(self, ready: Float32, k: int, tuning: Tuning, n_threads: int | None) -> tuple[Int32, Float32]:
+        wanted = math.ceil(tuning.n_candidates * max(k, tuning.recall_k) / max(tuning.recall_k, 1))
         wanted = min(max(wanted, k), len(self))
         threads = n_threads or _native.max_threads()
-        if self._candidates is None or wanted == len(self):
+        if self.candidates is None or wanted == len(self):
             return self.store.nearest(ready, k, n_threads=n_threads)
-        places = self._candidates.propose(ready[:, : self.store.dim], wanted, effort, threads)
+        places = self.candidates.propose(ready[:, : self.store.dim], wanted, tuning.effort, threads)
         return self.store.best_of(ready, places, k, n_threads)
 
-    def _sample(self, queries: Any, k: int, seed: int) -> tuple[Float32, bool]:
-        """(ready queries, True if they are vectors of the index, whose nearest is themselves)."""
+    def _sample(self, queries: Any, seed: int) -> _Sample:
         source = None if queries is None else self.store.queries(queries)
         if source is not None and len(source):
-            return source[keyed_order(len(source), seed)[:_SAMPLE]], False
-        return self.store.queries(self.store.floats(np.sort(keyed_order(len(self), seed)[:_SAMPLE]))), True
+            return _Sample(source[keyed_order(len(source), seed)[:_SAMPLE]], False)
+        vectors = self.store.floats(np.sort(keyed_order(len(self), seed)[:_SAMPLE]))
+        return _Sample(self.store.queries(vectors), True)
 
-    def _tune(self, sample: Float32, own: bool, recall: float, recall_k: int, n_threads: int | None) -> None:
-        """Find the least effort with the wanted recall, and remember the recall that was measured."""
-        self.recall_k = min(recall_k, len(self) - 1)
-        k = self.recall_k + own
-        _, scores = self.store.nearest(sample, k, n_threads=n_threads)
+    def _tuned(self, sample: _Sample, recall: float, recall_k: int, n_threads: int | None) -> Tuning:
+        """The least effort with the wanted recall, and the recall that was measured."""
+        recall_k = min(recall_k, len(self) - 1)
+        k = recall_k + sample.of_index
+        _, scores = self.store.nearest(sample.ready, k, n_threads=n_threads)
         least = scores[:, -1:]  # whatever scores as much as the k-th nearest is a right answer: equal vectors are equal
-        self._n_candidates = 8 * self.recall_k
-        self._effort = 8 if self.kind == "ivf" else 0
-        while True:
-            self.recall = self._measured(sample, k, least, own, n_threads)
-            if self.recall >= recall or self._n_candidates >= _MOST_CANDIDATES:
-                return
-            self._raise_effort(sample, k, least, own, n_threads)
 
-    def _raise_effort(self, sample: Float32, k: int, least: Float32, own: bool, n_threads: int | None) -> None:
-        """Double the candidates or the lists, whichever brings more."""
-        if self.kind != "ivf":
-            self._n_candidates *= 2
-            return
-        self._effort *= 2
-        with_lists = self._measured(sample, k, least, own, n_threads)
-        self._effort //= 2
-        self._n_candidates *= 2
-        with_candidates = self._measured(sample, k, least, own, n_threads)
-        if with_lists >= with_candidates:
-            self._n_candidates //= 2
-            self._effort *= 2
-        if self._effort >= len(self):
-            self._n_candidates = _MOST_CANDIDATES
+        def measured(tuning: Tuning) -> Tuning:
+            _, scores = self._search(sample.ready, k, tuning, n_threads)
+            # A vector of the index finds itself, which says nothing.
+            hits = int((scores >= least).sum()) - sample.of_index * len(sample.ready)
+            return replace(tuning, recall=hits / (len(sample.ready) * (k - sample.of_index)))
 
-    def _measured(self, sample: Float32, k: int, least: Float32, own: bool, n_threads: int | None) -> float:
-        _, scores = self._search(sample, k, self._n_candidates, self._effort, n_threads)
-        hits = int((scores >= least).sum()) - own * len(sample)  # a vector's own place is always found and says nothing
-        return hits / (len(sample) * (k - own))
+        tuning = measured(Tuning(8 * recall_k, 8 if self.kind == "ivf" else 0, recall_k=recall_k))
+        while tuning.recall < recall and tuning.n_candidates < _MOST_CANDIDATES:
+            more_candidates = replace(tuning, n_candidates=2 * tuning.n_candidates)
+            if self.kind != "ivf":
+                tuning = measured(more_candidates)
+                continue
+            # Twice the candidates or twice the lists, whichever brings more.
+            more_lists = measured(replace(tuning, effort=2 * tuning.effort))
+            more_candidates = measured(more_candidates)
+            tuning = more_lists if more_lists.recall >= more_candidates.recall else more_candidates
+            if tuning.effort >= len(self):
+                tuning = measured(replace(tuning, n_candidates=_MOST_CANDIDATES))
+        return tuning
 
 
 def _kind_by_size(n: int, dim: int) -> str:

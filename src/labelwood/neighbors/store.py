@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from labelwood import _native
 from labelwood.errors import DataError, ModelFileError, ParamError, unknown_name
+from labelwood.storage.schema import Array, ArrayRule, Arrays, Schema
 
-Array = np.ndarray[Any, Any]
 Float32 = npt.NDArray[np.float32]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -21,9 +21,14 @@ LANES = 16
 METRICS = ("ip", "cosine", "l2")
 STORAGES = ("float32", "bfloat16", "int8")
 _DTYPES = {"float32": np.float32, "bfloat16": np.uint16, "int8": np.int8}
+STORE: Schema = {
+    "vectors": ArrayRule(("float32", "uint16", "int8"), ("n_vectors", "n_padded")),
+    "scale": ArrayRule("float32", ("n_vectors",), optional=True),
+    "bias": ArrayRule("float32", ("n_vectors",), optional=True),
+}
 
 
-def checked_vectors(vectors: Any, what: str = "vectors") -> Float32:
+def _checked_vectors(vectors: Any, what: str = "vectors") -> Float32:
     """A finite float32 array (n, dim) of the caller's vectors; one vector may also come as a 1-d array."""
     try:
         with np.errstate(over="ignore"):
@@ -77,7 +82,7 @@ class VectorStore:
         for what, name, known in (("metric", metric, METRICS), ("storage", storage, STORAGES)):
             if name not in known:
                 raise ParamError(unknown_name(what, name, known))
-        array = checked_vectors(vectors)
+        array = _checked_vectors(vectors)
         if array.shape[0] > np.iinfo(np.int32).max:
             raise DataError(f"{array.shape[0]} vectors are too many; at most {np.iinfo(np.int32).max} can be numbered")
         wide = padded(unit_rows(array) if metric == "cosine" else array)
@@ -116,7 +121,7 @@ class VectorStore:
 
     def queries(self, queries: Any) -> Float32:
         """The queries ready for the search: checked, of length 1 for cosines, padded."""
-        array = checked_vectors(queries, "queries")
+        array = _checked_vectors(queries, "queries")
         if array.shape[1] != self.dim:
             raise DataError(f"queries have {array.shape[1]} columns, but the vectors have {self.dim}")
         return padded(unit_rows(array) if self.metric == "cosine" else array)
@@ -136,46 +141,37 @@ class VectorStore:
         Range r holds the vectors starts[r] .. starts[r + 1] - 1; probes (n, p) name the ranges of each query, -1 for
         none; ids gives the vectors other numbers. Equal scores go to the smaller id; padded with -1 and -inf.
         """
-        found, scores = _room(queries, k)
+        nearest, scores = _room(queries, k)
         if starts is None:
             starts = np.array([0, len(self)], np.int64)
         where = (self.data, self.scale, self.bias, starts, probes, ids)
-        _native.search_ranges(*where, queries, n_threads or 0, found, scores)
-        return found, self._final(queries, scores)
+        _native.search_ranges(*where, queries, n_threads or 0, nearest, scores)
+        return nearest, self._final(queries, scores)
 
     def best_of(
         self, queries: Float32, candidates: Int64, k: int, n_threads: int | None = None
     ) -> tuple[Int32, Float32]:
         """(ids, scores), both (n, k), best first: the nearest among candidates (n, c), where -1 is none."""
-        found, scores = _room(queries, k)
+        nearest, scores = _room(queries, k)
         parts = (self.data, self.scale, self.bias, np.ascontiguousarray(candidates, np.int64))
-        _native.search_candidates(*parts, queries, n_threads or 0, found, scores)
-        return found, self._final(queries, scores)
+        _native.search_candidates(*parts, queries, n_threads or 0, nearest, scores)
+        return nearest, self._final(queries, scores)
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> Arrays:
         """The store as named arrays, ready to be saved; `restore` takes them back, also memory-mapped."""
-        found: dict[str, Array] = {"vectors": self.data}
-        if self.scale is not None:
-            found["scale"] = self.scale
-        if self.bias is not None:
-            found["bias"] = self.bias
-        return found
+        parts = {"vectors": self.data, "scale": self.scale, "bias": self.bias}
+        return {name: array for name, array in parts.items() if array is not None}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, Array], dim: int, metric: str) -> VectorStore:
-        """The store that `arrays` gave; ModelFileError if the arrays do not fit together."""
+        """The store that `arrays` gave, which keep STORE; ModelFileError if they do not fit together."""
         data, scale, bias = arrays["vectors"], arrays.get("scale"), arrays.get("bias")
-        if data.ndim != 2 or data.dtype not in _DTYPES.values() or data.shape[1] % LANES:
-            raise ModelFileError(f"vectors must be padded float32, uint16 or int8, but are {data.dtype} {data.shape}")
-        if metric not in METRICS or not data.shape[1] - LANES < dim <= data.shape[1]:
-            raise ModelFileError(
-                f"metric {metric!r:.40} and {dim!r:.40} columns do not fit {data.shape[1]} padded ones"
-            )
+        width = data.shape[1]
+        if metric not in METRICS or width % LANES or not width - LANES < dim <= width:
+            raise ModelFileError(f"metric {metric!r:.40} and {dim!r:.40} columns do not fit {width} padded ones")
         for name, part, needed in (("scale", scale, data.dtype == np.int8), ("bias", bias, metric == "l2")):
             if (part is not None) != needed:
                 raise ModelFileError(f"{name} must be {'there' if needed else 'absent'}")
-            if part is not None and (part.shape != (data.shape[0],) or part.dtype != np.float32):
-                raise ModelFileError(f"{name} must be float32 ({data.shape[0]},), but is {part.dtype} {part.shape}")
         return cls(data, scale, bias, int(dim), metric)
 
     def _final(self, queries: Float32, scores: Float32) -> Float32:

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from labelwood.errors import LabelwoodError
-from labelwood.tagger import Tagger
+from labelwood.tagger.tagger import Tagger
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_TEXTS = 1000

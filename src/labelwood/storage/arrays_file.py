@@ -13,11 +13,12 @@ import mmap
 import os
 import stat
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import xxhash
 
 from labelwood.errors import ModelFileError
 from labelwood.storage.format import (
@@ -39,7 +40,7 @@ _PIECE = 64 << 20
 
 
 def write_arrays(stream: BinaryIO, arrays: Mapping[str, Array], file_name: str) -> dict[str, dict[str, Any]]:
-    """Write all arrays; gives back the manifest's table: name -> file, dtype, shape, sha256."""
+    """Write all arrays; gives back the manifest's table: name -> file, dtype, shape, sha256, xxh3."""
     plain = {name: _writable(name, array) for name, array in arrays.items()}
     # The widest elements first: then every array lies at a multiple of its element size without any padding.
     order = sorted(plain, key=lambda name: (-plain[name].itemsize, name))
@@ -47,21 +48,37 @@ def write_arrays(stream: BinaryIO, arrays: Mapping[str, Array], file_name: str) 
     table: dict[str, dict[str, Any]] = {}
     for name in order:
         array = plain[name]
-        digest = hashlib.sha256()
-        flat = array.reshape(-1).view(np.uint8)
-        for start in range(0, len(flat), _PIECE):
-            piece = flat[start : start + _PIECE].data
-            digest.update(piece)
+        sha256, xxh3 = hashlib.sha256(), xxhash.xxh3_64()
+        for piece in pieces(array):
+            sha256.update(piece)
+            xxh3.update(piece)
             stream.write(piece)
         table[name] = {
             "file": file_name,
             "dtype": array.dtype.name,
             "shape": list(array.shape),
-            "sha256": digest.hexdigest(),
+            "sha256": sha256.hexdigest(),
+            "xxh3": xxh3.hexdigest(),
         }
     stream.seek(0)  # the hashes are known only now; the header keeps its length
     stream.write(_header(plain, order, arrays_digest(table)))
     return table
+
+
+def check_content(array: Array, expected: str, checksum: str, where: str) -> None:
+    """Read an array once and compare its checksum ("xxh3" or "sha256"); ModelFileError if it differs."""
+    digest = hashlib.sha256() if checksum == "sha256" else xxhash.xxh3_64()
+    for piece in pieces(array):
+        digest.update(piece)
+    if digest.hexdigest() != expected:
+        raise ModelFileError(f"{where} was changed after it was saved ({checksum} differs)")
+
+
+def pieces(array: Array) -> Iterator[memoryview]:
+    """The bytes of a contiguous array in pieces, so that a Ctrl-C is heard between them."""
+    flat = array.reshape(-1).view(np.uint8)
+    for start in range(0, len(flat), _PIECE):
+        yield flat[start : start + _PIECE].data
 
 
 def map_arrays(path: Path, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Array]:

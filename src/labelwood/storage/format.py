@@ -1,4 +1,7 @@
-"""The saved folder, format 1: manifest.json, arrays.safetensors, and every rule that a manifest must keep."""
+"""The saved folder, format 2: manifest.json, arrays.safetensors, and every rule that a manifest must keep.
+
+Format 1 had no xxh3 of the arrays; such folders are still read.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from typing import Any
 from labelwood.errors import ModelFileError
 
 FORMAT = "labelwood"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+OLDEST_VERSION = 1
 MANIFEST = "manifest.json"
 ARRAYS_FILE = "arrays.safetensors"
 MAX_MANIFEST_BYTES = 16 << 20
@@ -61,7 +65,8 @@ _ADDED: dict[str, tuple[type, ...]] = {
 _REQUIRED = ("kind", "name")
 _PLAIN_NAME = re.compile(r"(?!__)[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")  # safetensors keeps "__metadata__" for itself
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_ARRAY_KEYS = {"file", "dtype", "shape", "sha256"}
+_XXH3 = re.compile(r"[0-9a-f]{16}")
+_ARRAY_KEYS = {1: {"file", "dtype", "shape", "sha256"}, 2: {"file", "dtype", "shape", "sha256", "xxh3"}}
 
 
 def complete_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +126,7 @@ def check_array_name(name: object, where: str) -> None:
 
 
 def check_manifest(manifest: Any, where: str) -> dict[str, Any]:
-    """The manifest itself if it keeps every rule of format 1, else ModelFileError."""
+    """The manifest itself if it keeps every rule of its format and is as it was saved, else ModelFileError."""
     if not isinstance(manifest, dict):
         raise ModelFileError(f"{where}: must be a JSON object, but is {type(manifest).__name__}")
     if manifest.get("format") != FORMAT:
@@ -131,10 +136,11 @@ def check_manifest(manifest: Any, where: str) -> dict[str, Any]:
     version = manifest.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise ModelFileError(f"{where}: format_version must be a whole number, but is {version!r:.80}")
-    if version != FORMAT_VERSION:
+    if not OLDEST_VERSION <= version <= FORMAT_VERSION:
         age = "a newer" if version > FORMAT_VERSION else "an unknown"
+        known_versions = f"{OLDEST_VERSION} to {FORMAT_VERSION}"
         raise ModelFileError(
-            f"{where}: written by {age} labelwood: format {version!r:.20}, this one reads {FORMAT_VERSION}"
+            f"{where}: written by {age} labelwood: format {version!r:.20}, this one reads {known_versions}"
         )
     known = {**{name: kinds for name, (kinds, _) in _FIELDS.items()}, **_ADDED}
     for key in manifest:
@@ -148,14 +154,16 @@ def check_manifest(manifest: Any, where: str) -> dict[str, Any]:
         if manifest[key] is not None and not _SHA256.fullmatch(manifest[key]):
             raise ModelFileError(f"{where}: {key} must be 64 hexadecimal digits, but is {manifest[key]!r:.80}")
     for name, entry in manifest["arrays"].items():
-        _check_entry(name, entry, where)
+        _check_entry(name, entry, _ARRAY_KEYS[version], where)
+    if manifest_sha256(manifest) != manifest["manifest_sha256"]:
+        raise ModelFileError(f"{where}: was edited or damaged after it was saved (manifest_sha256 differs)")
     return manifest
 
 
-def _check_entry(name: str, entry: Any, where: str) -> None:
+def _check_entry(name: str, entry: Any, keys: set[str], where: str) -> None:
     check_array_name(name, where)
-    if not isinstance(entry, dict) or set(entry) != _ARRAY_KEYS:
-        raise ModelFileError(f"{where}: array {name!r} must have exactly the keys {', '.join(sorted(_ARRAY_KEYS))}")
+    if not isinstance(entry, dict) or set(entry) != keys:
+        raise ModelFileError(f"{where}: array {name!r} must have exactly the keys {', '.join(sorted(keys))}")
     if not isinstance(entry["file"], str) or not _PLAIN_NAME.fullmatch(entry["file"]):
         raise ModelFileError(f"{where}: array {name!r} is in {entry['file']!r:.80}, which is not a plain file name")
     if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:
@@ -163,6 +171,8 @@ def _check_entry(name: str, entry: Any, where: str) -> None:
     check_shape(entry["shape"], f"{where}: array {name!r}")
     if not isinstance(entry["sha256"], str) or not _SHA256.fullmatch(entry["sha256"]):
         raise ModelFileError(f"{where}: array {name!r} has no valid sha256")
+    if "xxh3" in keys and (not isinstance(entry["xxh3"], str) or not _XXH3.fullmatch(entry["xxh3"])):
+        raise ModelFileError(f"{where}: array {name!r} has no valid xxh3")
 
 
 def check_shape(shape: Any, where: str) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,9 @@ from labelwood.storage.format import (
     manifest_sha256,
     parse_json,
 )
-from labelwood.storage.swap import put_in_place, sibling, sync_folder
+from labelwood.storage.swap import new_folder, put_in_place, sync_folder
+
+_EXISTS = "{}: exists already; it is not replaced"
 
 
 def save_folder(
@@ -37,25 +38,23 @@ def save_folder(
 ) -> None:
     """Write manifest.json and arrays.safetensors into a folder, atomically; parents are made.
 
-    A model that is there already is replaced (unless overwrite is False); anything else that is there is
-    left alone and refused. The same content gives the same bytes but for the manifest's "created", which is
-    taken from SOURCE_DATE_EPOCH if that is set, and null without timestamp.
+    A model that is there already is replaced; anything else that is there is left alone and refused. Without
+    overwrite a model is refused too, also one that another program puts there while this one writes.
+    The same content gives the same bytes but for the manifest's "created", which is taken from SOURCE_DATE_EPOCH
+    if that is set, and null without timestamp.
     """
     fields = complete_fields(manifest_fields)
     for name, value in fields.items():
         dump_json(value, f"{folder}: {name}")
     created = _now() if timestamp else None
     try:
-        target = Path(os.path.realpath(folder))  # a link to a folder stays a link
-        _check_target(target, overwrite)
+        target = check_target(folder, overwrite=overwrite)
         target.parent.mkdir(parents=True, exist_ok=True)
-        new = sibling(target, "saving")
-        new.mkdir()
-        try:
+        with new_folder(target) as new:
             _write(new, fields, arrays, created)
-            put_in_place(new, target)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)  # nothing is there after success
+            check_target(folder, overwrite=overwrite)  # writing took its time: files may have come
+            if not put_in_place(new, target, replace=overwrite):
+                raise ModelFileError(_EXISTS.format(target))
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise ModelFileError(f"{str(folder)!r}: cannot be written ({error})") from error
 
@@ -93,41 +92,47 @@ def _pretty(manifest: dict[str, Any]) -> bytes:
     return (json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
-def _check_target(target: Path, overwrite: bool) -> None:
-    """Refuse all but a free place, an empty folder, and a folder with one of our models and nothing else."""
+def check_target(folder: str | Path, *, overwrite: bool) -> Path:
+    """Where a save into this folder goes, links followed; ModelFileError if something else would be lost.
+
+    Free are: a new name, an empty folder, and (to overwrite) a folder with one of our models and nothing else.
+    """
+    target = Path(os.path.realpath(folder))  # a link to a folder stays a link
     if not target.exists():
-        return
+        return target
     if not target.is_dir():
         raise ModelFileError(f"{target}: is a file; a model is saved as a folder")
-    inside = {entry.name for entry in target.iterdir()}
+    inside = list(target.iterdir())
     if not inside:
-        return
+        return target
     if not overwrite:
-        raise ModelFileError(f"{target}: exists already")
-    ours = _own_files(target)
-    if ours is None:
+        raise ModelFileError(_EXISTS.format(target))
+    if not _holds_model(target):
         raise ModelFileError(
             f"{target}: holds files but no labelwood model; it is not replaced. Remove it or choose another name"
         )
-    foreign = sorted(inside - ours)
+    foreign = sorted(entry.name for entry in inside if entry.name not in (MANIFEST, ARRAYS_FILE) or not _is_file(entry))
     if foreign:
         raise ModelFileError(
             f"{target}: holds {foreign[0]!r} beside the model; it is not replaced, that would be lost. "
             "Move it away first"
         )
+    return target
 
 
-def _own_files(target: Path) -> set[str] | None:
-    """The names that belong to the model in a folder; None if there is no model that we know."""
+def _is_file(path: Path) -> bool:
+    return path.is_symlink() or not path.is_dir()
+
+
+def _holds_model(target: Path) -> bool:
+    """Whether there is a manifest of ours, of whatever version, damaged arrays or not."""
     path = target / MANIFEST
     try:
         raw = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_MANIFEST_BYTES else b""
         manifest = parse_json(raw, str(path))
     except (ModelFileError, OSError):
-        return None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        return None
-    return {MANIFEST, ARRAYS_FILE}
+        return False
+    return isinstance(manifest, dict) and manifest.get("format") == FORMAT
 
 
 def _now() -> str:

@@ -2,54 +2,68 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-import secrets
-import shutil
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from labelwood.storage.format import ARRAYS_FILE, MANIFEST
+from labelwood.storage.leftovers import held, hidden_name, remove_leftovers, unfinished
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-_PREVIOUS = "previous"
+_TRIES = 100  # other programs may put folders there or take them away in between, but not for ever
 
 
-def sibling(folder: Path, purpose: str) -> Path:
-    """A new hidden name beside the folder: on the same disk, so that it can be renamed."""
-    return folder.with_name(f".{folder.name}.{purpose}-{secrets.token_hex(6)}")
+def new_folder(target: Path) -> AbstractContextManager[Path]:
+    """A new hidden folder beside the target, on the same disk so that it can be renamed; removed at the end."""
+    return unfinished(target.parent, f".{target.name}.saving-", make=Path.mkdir, remove=remove_saved)
 
 
 def previous_folders(folder: Path) -> list[Path]:
     """What an interrupted replacement may have left beside the folder."""
     try:
-        return sorted(folder.parent.glob(f".{folder.name}.{_PREVIOUS}-*"))
+        return sorted(entry for entry in folder.parent.iterdir() if entry.name.startswith(_previous(folder)))
     except (OSError, ValueError):
         return []
 
 
-def put_in_place(new: Path, target: Path) -> None:
-    """Rename `new` to `target`; an existing target folder is replaced, then removed.
+def put_in_place(new: Path, target: Path, *, replace: bool) -> bool:
+    """True when `new` has become `target`; False if there is a folder with something in it that may not be replaced.
 
     Where the system can exchange two folders in one step (Linux), the target is there at every moment.
     Elsewhere it is renamed aside first; if the program is killed between the two steps, the old folder is
     left beside the target.
     """
-    if not target.exists():
-        new.rename(target)
-        sync_folder(target.parent)
-        return
-    if _exchange(new, target):
-        old = new
-    else:
-        old = sibling(target, _PREVIOUS)
-        target.rename(old)
+    for _ in range(_TRIES):
         try:
-            new.rename(target)
-        except OSError:
-            old.rename(target)
-            raise
+            new.rename(target)  # one step, and it takes only a free name or (not on Windows) an empty folder
+            break
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        with contextlib.suppress(FileNotFoundError):  # the target is away again
+            if not replace and any(target.iterdir()):
+                return False
+            if not _exchange(new, target):
+                _rename_aside(new, target)
+            break
+    else:
+        raise OSError(errno.EBUSY, "other programs replace it all the time", str(target))
     sync_folder(target.parent)
-    shutil.rmtree(old, ignore_errors=True)  # the save has succeeded whatever happens to the old one
+    remove_leftovers(target.parent, _previous(target), "", remove_saved)
+    return True
+
+
+def remove_saved(folder: Path) -> None:
+    """Remove a folder as far as it is ours: the two files that a save writes. Anything else in it stays, with it."""
+    for name in (MANIFEST, ARRAYS_FILE):
+        with contextlib.suppress(OSError):  # also a folder of that name: it is not ours
+            (folder / name).unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def sync_folder(folder: Path) -> None:
@@ -61,6 +75,22 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _previous(target: Path) -> str:
+    return f".{target.name}.previous-"
+
+
+def _rename_aside(new: Path, target: Path) -> None:
+    with held(target):  # while it is away it is no leftover
+        old = target.with_name(hidden_name(_previous(target)))
+        target.rename(old)
+        try:
+            new.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
+        remove_saved(old)  # the save has succeeded whatever happens to the old one
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -33,7 +33,7 @@ Block = tuple[sparse.csr_matrix, sparse.csr_matrix]
 
 
 @dataclass(frozen=True)
-class SparseRecipe:
+class _SparseRecipe:
     """What a synthetic data set is made of; the same recipe gives the same rows.
 
     Of a row's tokens the shares label_share and topic_share come from its labels and its topic, the rest is
@@ -80,27 +80,6 @@ class SparseRecipe:
                 raise ParamError(f"{name} must be {allowed}, but is {getattr(self, name)!r}")
 
 
-def make_sparse(
-    n_rows: int,
-    n_features: int,
-    n_labels: int,
-    *,
-    labels_per_row: float = 5.0,
-    nnz_per_row: int = 75,
-    seed: int = 0,
-    every_label: bool = True,
-    zipf: float = 0.85,
-    progress: Progress = SILENT,
-) -> Dataset:
-    """A training set of n_rows rows, in memory.
-
-    every_label: give each rare label one row of its topic (when it fits), so that no label is without a
-    training row.
-    """
-    recipe = SparseRecipe(n_features, n_labels, labels_per_row, nnz_per_row, seed, zipf)
-    return _Source(recipe).dataset(TRAIN, n_rows, every_label, progress)
-
-
 def make_sparse_pair(
     n_train: int,
     n_test: int,
@@ -114,8 +93,12 @@ def make_sparse_pair(
     zipf: float = 0.85,
     progress: Progress = SILENT,
 ) -> tuple[Dataset, Dataset]:
-    """(training set, test set) of the same labels and topics; the first is what `make_sparse` gives."""
-    recipe = SparseRecipe(n_features, n_labels, labels_per_row, nnz_per_row, seed, zipf)
+    """(training set, test set) of the same labels and topics, in memory.
+
+    every_label: give each rare label one row of its topic (when it fits), so that no label is without a
+    training row.
+    """
+    recipe = _SparseRecipe(n_features, n_labels, labels_per_row, nnz_per_row, seed, zipf)
     source = _Source(recipe)
     return source.dataset(TRAIN, n_train, every_label, progress), source.dataset(TEST, n_test, False, progress)
 
@@ -134,14 +117,14 @@ def write_sparse(
     zipf: float = 0.85,
     progress: Progress = SILENT,
 ) -> None:
-    """Write the rows of `make_sparse` (part "train") or of the pair's test half (part "test") as XMC text.
+    """Write the training half (part "train") or the test half (part "test") of `make_sparse_pair` as XMC text.
 
     Block by block, so that memory depends on the number of labels and features, not of rows. .gz and .zst
     compress.
     """
     if part not in ("train", "test"):
         raise ParamError(f"part must be 'train' or 'test', but is {part!r}")
-    recipe = SparseRecipe(n_features, n_labels, labels_per_row, nnz_per_row, seed, zipf)
+    recipe = _SparseRecipe(n_features, n_labels, labels_per_row, nnz_per_row, seed, zipf)
     source = _Source(recipe)
     which, cover = (TRAIN, every_label) if part == "train" else (TEST, False)
     done = 0
@@ -170,7 +153,7 @@ def xmc_lines(x: sparse.csr_matrix, y: sparse.csr_matrix) -> str:
 class _Source:
     """Makes blocks of rows by a recipe; sizes and idf are tuned on its first block, whatever is asked for."""
 
-    def __init__(self, recipe: SparseRecipe) -> None:
+    def __init__(self, recipe: _SparseRecipe) -> None:
         self.recipe = recipe
         self.tree = TopicTree(recipe.n_labels, recipe.n_features, recipe.topic_labels, recipe.zipf, recipe.seed)
         self._background = zipf_cumulative(recipe.n_features, 1.05, 2.7)

@@ -94,16 +94,16 @@ class TopicTree:
 
     def _draw_between(self, low: Ints, high: Ints, uniform: Floats) -> Ints:
         start, end = self._cumulative[low], self._cumulative[high]
-        found = np.searchsorted(self._cumulative, start + uniform * (end - start), side="right") - 1
-        return np.asarray(np.clip(found, low, high - 1))
+        places = np.searchsorted(self._cumulative, start + uniform * (end - start), side="right") - 1
+        return np.asarray(np.clip(places, low, high - 1))
 
     def _mixed(self, kind: int, owner: Ints, rank: Ints, branch: Ints, shared: float) -> Ints:
         draw = keyed_uniform(self.seed, kind, owner, rank)
         # The upper part of the draw decides between own and shared, the rest of it picks the token.
-        own = ((draw - shared) / (1 - shared) * self.n_features).astype(np.int64)
+        anywhere = ((draw - shared) / (1 - shared) * self.n_features).astype(np.int64)
         place = (draw / shared * TOKENS_OF_BRANCH).astype(np.int64)
         from_branch = keyed_below(self.n_features, self.seed, _BRANCH, branch, place)
-        return np.where(draw < shared, from_branch, np.clip(own, 0, self.n_features - 1))
+        return np.where(draw < shared, from_branch, np.clip(anywhere, 0, self.n_features - 1))
 
 
 class RareLabels:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from scipy import sparse
 
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.bad_rows import BadRows
+from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import lines, plain_name
 from labelwood.errors import DataError, ParamError
 from labelwood.progress import SILENT, Progress
@@ -39,6 +41,11 @@ class _BadRowError(Exception):
     """A data row that cannot be read; the message says why."""
 
 
+def is_arff(start: Start) -> bool:
+    """True if the first line that says something is `@relation`."""
+    return start.first_row is not None and start.first_row.strip().lower().startswith(b"@relation")
+
+
 def read_arff(
     path: str | Path, *, n_labels: int | None = None, on_bad_row: str = "error", progress: Progress = SILENT
 ) -> Dataset:
@@ -49,11 +56,11 @@ def read_arff(
     """
     path = Path(path)
     bad = BadRows(path, on_bad_row)
-    numbered = lines(path)
-    header = _read_header(path, numbered)
-    is_label = np.zeros(len(header.names), bool)
-    is_label[_label_attributes(path, header, n_labels)] = True
-    table = _read_rows(path, header, is_label, numbered, bad, progress)
+    with closing(lines(path)) as numbered:  # a fault in the middle leaves no open file
+        header = _read_header(path, numbered)
+        is_label = np.zeros(len(header.names), bool)
+        is_label[_label_attributes(path, header, n_labels)] = True
+        table = _read_rows(path, header, is_label, numbered, bad, progress)
     names = np.array(header.names, dtype=object)
     return Dataset(
         table[:, np.flatnonzero(~is_label)],

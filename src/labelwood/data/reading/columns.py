@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labelwood.errors import DataError, unknown_name
+from labelwood.wording import Argument, Message
 
 TITLE_NAMES = ("title", "headline", "name")
 TEXT_NAMES = (
@@ -39,9 +40,9 @@ def choose_columns(path: Path, names: Sequence[str], text: str | None, labels: s
     notes = []
     lower = {name.strip().lower(): name for name in reversed(names)}
     if text is None:
-        text_columns = guess_text(lower)
+        text_columns = _guess_text(lower)
         if not text_columns:
-            raise DataError(f"{path}: no column looks like text; name it with text=... (columns: {', '.join(names)})")
+            raise _unknown(path, "text", names)
         notes.append(f"text taken from column {' + '.join(text_columns)} (guessed)")
     elif text in names:
         text_columns = (text,)
@@ -51,9 +52,7 @@ def choose_columns(path: Path, names: Sequence[str], text: str | None, labels: s
     if labels is None:
         label_column = next((lower[name] for name in LABEL_NAMES if name in lower), None)
         if label_column is None or label_column in text_columns:
-            raise DataError(
-                f"{path}: no column looks like labels; name it with labels=... (columns: {', '.join(names)})"
-            )
+            raise _unknown(path, "labels", names)
         notes.append(f"labels taken from column {label_column} (guessed)")
     for name in (*text_columns, *([label_column] if label_column else [])):
         if name not in names:
@@ -65,7 +64,12 @@ def choose_columns(path: Path, names: Sequence[str], text: str | None, labels: s
     return Columns(text_columns, label_column, row_id, tuple(notes))
 
 
-def guess_text(lower: dict[str, str]) -> tuple[str, ...]:
+def _unknown(path: Path, what: str, names: Sequence[str]) -> DataError:
+    fault = f"{path}: no column looks like {what}; name it with "
+    return DataError(Message(fault, Argument(what), f" (columns: {', '.join(names)})"))
+
+
+def _guess_text(lower: dict[str, str]) -> tuple[str, ...]:
     """The usual text columns among lower-case names: a title before the main text, or either alone."""
     title = next((lower[name] for name in TITLE_NAMES if name in lower), None)
     main = next((lower[name] for name in TEXT_NAMES if name in lower), None)

@@ -43,14 +43,14 @@ def filter_pairs_beside(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.in
     """(row, label) pairs to leave out, from filter_labels_train.txt or filter_labels_test.txt beside."""
     words = set(re.split(r"[^a-z]+", plain_name(path).lower()))
     part = next((part for part, marks in _PARTS.items() if words & marks), None)
-    found = existing(path.with_name(f"filter_labels_{part}.txt")) if part else None
-    return None if found is None else read_pairs(found, shape)
+    beside = existing(path.with_name(f"filter_labels_{part}.txt")) if part else None
+    return None if beside is None else _read_pairs(beside, shape)
 
 
 _PARTS = {"train": {"trn", "train", "training"}, "test": {"tst", "test", "testing"}}
 
 
-def read_pairs(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+def _read_pairs(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     """The int64 (m, 2) array of `row label` lines; DataError names the line of one outside `shape`."""
     if not path.stat().st_size:
         return np.empty((0, 2), np.int64)
@@ -74,17 +74,17 @@ def read_pairs(path: Path, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
 def _names(path: Path, files: tuple[str, ...], count: int, what: str) -> tuple[list[str] | None, list[str]]:
     notes = []
     for name in files:
-        found = existing(path.with_name(name))
-        if found is None or found == path:
+        beside = existing(path.with_name(name))
+        if beside is None or beside == path:
             continue
         try:
-            names = read_names(found)
+            names = read_names(beside)
         except DataError as error:
             notes.append(f"{error}; not used for names")
             continue
         if len(names) == count:
             return names, notes
-        notes.append(f"{found}: {len(names)} names for {count} {what}; not used")
+        notes.append(f"{beside}: {len(names)} names for {count} {what}; not used")
     return None, notes
 
 

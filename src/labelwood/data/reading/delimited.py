@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from labelwood.data.reading.columns import Columns, choose_columns, join_text, looks_like_header
+from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import MAX_LINE_BYTES
 from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
 from labelwood.errors import DataError
@@ -17,7 +18,22 @@ from labelwood.errors import DataError
 Record = tuple[int, list[str]]
 
 
-def read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
+def is_tsv(start: Start) -> bool:
+    """True if the name says so, or if every line of a text has tabs."""
+    return start.suffix in (".tsv", ".tab") or bool(start.tab_cells)
+
+
+def read_csv(options: TableOptions) -> TextRows:
+    """The rows of a file with commas, semicolons or tabs between cells, whichever its first line has most."""
+    return _read_delimited(options, None)
+
+
+def read_tsv(options: TableOptions) -> TextRows:
+    """The rows of a file with tabs between cells."""
+    return _read_delimited(options, "\t")
+
+
+def _read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
     """The rows of a TSV or CSV file (`delimiter` None: comma, semicolon or tab, by the first line).
 
     With a header line, or two columns without one: then the longer column is the text.

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 
+from labelwood.data.reading.start import Start
 from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
 
 PREFIX = "__label__"
 # fastText cuts at these alone; other Unicode spaces belong to words and labels.
 _TOKEN = re.compile(r"[^ \t\v\f\r\n]+")
+
+
+def is_fasttext(start: Start) -> bool:
+    """True if a line begins with `__label__`."""
+    return any(line.startswith(PREFIX) for line in start.lines)
 
 
 def read_fasttext(options: TableOptions) -> TextRows:

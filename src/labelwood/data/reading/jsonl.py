@@ -12,12 +12,18 @@ from itertools import chain, islice
 from typing import Any
 
 from labelwood.data.reading.columns import Columns, choose_columns, join_text
+from labelwood.data.reading.start import Start
 from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
 from labelwood.errors import DataError
 
 # Keys are gathered from this many rows, because a key may be absent in the first ones.
 LOOKED_AT = 50
 RELEVANCE = {"target_ind": "target_rel"}
+
+
+def is_jsonl(start: Start) -> bool:
+    """True if the first line of a text begins an object."""
+    return start.is_open_text and bool(start.lines) and start.lines[0].startswith("{")
 
 
 def read_jsonl(options: TableOptions) -> TextRows:

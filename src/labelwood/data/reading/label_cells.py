@@ -32,7 +32,7 @@ def cut_labels(rows: TextRows) -> CutLabels:
     separator = wanted if wanted is not None else rows.separator
     strings = [cell for cell in rows.cells if isinstance(cell, str) and cell]
     if separator is None and strings:
-        separator, note = find_separator(strings)
+        separator, note = _find_separator(strings)
         notes.append(note)
     result = CutLabels([], {}, notes)
     for line, cell in zip(rows.lines, rows.cells, strict=True):
@@ -46,13 +46,13 @@ def cut_labels(rows: TextRows) -> CutLabels:
     return result
 
 
-def find_separator(cells: list[str]) -> tuple[str, str]:
+def _find_separator(cells: list[str]) -> tuple[str, str]:
     """The separator of a column of label strings ('' when every cell is one label), and a note on it."""
     plain = [cell for cell in cells if not cell.lstrip().startswith("[")]
     for separator in SEPARATORS:
-        found = sum(separator in cell for cell in plain)
-        if found and found >= SEPARATOR_SHARE * len(plain):
-            return separator, f"labels cut at {separator!r} (found in {found} of {len(plain)} cells)"
+        n_cells = sum(separator in cell for cell in plain)
+        if n_cells and n_cells >= SEPARATOR_SHARE * len(plain):
+            return separator, f"labels cut at {separator!r} (found in {n_cells} of {len(plain)} cells)"
     return (
         "",
         "no separator found in the label column: each cell is one label" if plain else "labels are lists in the cells",

@@ -45,7 +45,7 @@ def label_sets(
     notes: list[str] = []
     rows = list(cut.labels)
     numeric = _all_numbers(rows)
-    names_file = find_name_file(path) if numeric else None
+    names_file = _find_name_file(path) if numeric else None
     if names_file is not None:
         file_names = read_label_names(names_file)
         notes.append(f"label numbers are columns of {names_file.name} ({len(file_names)} names)")
@@ -80,7 +80,7 @@ def label_sets(
     return LabelSets(y, names, kept, notes)
 
 
-def find_name_file(path: Path) -> Path | None:
+def _find_name_file(path: Path) -> Path | None:
     """The label-name file beside a data file, or None."""
     for name in NAME_FILES:
         for suffix in ("", *COMPRESSED):

@@ -4,9 +4,34 @@ from __future__ import annotations
 
 import re
 
+from labelwood.data.reading.columns import looks_like_header
+from labelwood.data.reading.start import Start
 from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
 
-PECOS_LABELS = re.compile(r"(?:\d+(?:::[-+.\deE]+)?(?:,\d+(?:::[-+.\deE]+)?)*)?")
+_PECOS_LABELS = re.compile(r"(?:\d+(?:::[-+.\deE]+)?(?:,\d+(?:::[-+.\deE]+)?)*)?")
+
+
+def is_pecos(start: Start) -> bool:
+    """True if every line is label numbers, a tab and a text."""
+    cells = start.tab_cells
+    fits = all(len(row) == 2 and _PECOS_LABELS.fullmatch(row[0]) for row in cells)
+    return fits and any(row[0] for row in cells)
+
+
+def is_libmultilabel(start: Start) -> bool:
+    """True if the lines have three cells and no header, or labels, cut by spaces alone, before a longer text."""
+    cells = start.tab_cells
+    if not cells or looks_like_header(cells[0], None, None):
+        return False
+    widths = {len(row) for row in cells}
+    if widths != {2}:
+        return widths == {3}
+    front = [row[0] for row in cells]
+    shorter = sum(map(len, front)) < sum(len(row[1]) for row in cells)
+    spaces_only = any(" " in labels for labels in front) and not any(
+        mark in labels for labels in front for mark in "|;,"
+    )
+    return shorter and spaces_only
 
 
 def read_pecos(options: TableOptions) -> TextRows:
@@ -19,7 +44,7 @@ def read_pecos(options: TableOptions) -> TextRows:
         labels, tab, text = line.partition("\t")
         if not tab:
             options.bad.report(number, "no tab: expected 0,1,2<TAB>text")
-        elif not PECOS_LABELS.fullmatch(labels):
+        elif not _PECOS_LABELS.fullmatch(labels):
             options.bad.report(number, f"labels must be numbers with commas between them, but are {labels[:40]!r}")
         else:
             graded += "::" in labels

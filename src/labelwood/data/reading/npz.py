@@ -13,9 +13,15 @@ from scipy import sparse
 
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.companions import feature_names_beside, filter_pairs_beside, label_names_beside
+from labelwood.data.reading.declared_size import check_declared
 from labelwood.errors import DataError
 from labelwood.matrices import as_features, as_labels
 
+_PARTS = {
+    "csr": ("data", "indices", "indptr"),
+    "csc": ("data", "indices", "indptr"),
+    "coo": ("data", "row", "col"),
+}  # of each format that scipy.sparse.save_npz writes and that is read here
 NAME = re.compile(r"^(?P<side>[XY])(?P<part>(?:[._-].+)?)\.npz$")
 
 
@@ -64,19 +70,23 @@ def load_matrix(path: Path) -> sparse.csr_matrix:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             kind = arrays["format"].item()
             kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
-            if kind not in ("csr", "csc", "coo"):
+            if kind not in _PARTS:
                 raise DataError(f"{path}: holds a matrix of format {kind!r}; csr, csc and coo are read")
             shape = tuple(int(size) for size in arrays["shape"].ravel())
             if len(shape) != 2 or min(shape) < 0:
                 raise DataError(f"{path}: has shape {shape}; expected (rows, columns)")
+            parts = [arrays[name] for name in _PARTS[kind]]
+            if parts[0].dtype.kind not in "biuf":
+                raise DataError(f"{path}: holds {parts[0].dtype} values; expected real numbers")
+            n_bytes = sum(part.nbytes for part in parts)
+            for size, what in zip(shape, ("rows", "columns"), strict=True):
+                check_declared(size, what, n_bytes, str(path))
             if kind == "coo":
-                matrix = sparse.coo_matrix((arrays["data"], (arrays["row"], arrays["col"])), shape=shape)
+                matrix = sparse.coo_matrix((parts[0], (parts[1], parts[2])), shape=shape)
             else:
                 make = sparse.csr_matrix if kind == "csr" else sparse.csc_matrix
-                matrix = make((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+                matrix = make(tuple(parts), shape=shape)
                 matrix.check_format(full_check=True)
-            if matrix.data.dtype.kind not in "biuf":
-                raise DataError(f"{path}: holds {matrix.data.dtype} values; expected numbers")
             return matrix.tocsr()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None

@@ -9,39 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.data.dataset import Dataset
-from labelwood.data.reading.arff import read_arff
+from labelwood.data.formats import FORMATS, Format, recognised, taken_by
 from labelwood.data.reading.bad_rows import POLICIES
 from labelwood.data.reading.npz import NAME as NPZ_NAME
-from labelwood.data.reading.npz import read_npz
 from labelwood.data.reading.sparse_rows import canonical_csr
-from labelwood.data.reading.streams import open_bytes, plain_name
-from labelwood.data.reading.svmlight import read_svmlight
-from labelwood.data.reading.xmc_format import SPLIT_NAME, read_xmc, read_xmc_split
+from labelwood.data.reading.start import start_of
+from labelwood.data.reading.streams import plain_name
+from labelwood.data.reading.xmc_format import SPLIT_NAME
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
-
-FORMATS = {
-    "xmc": "XMC repository text: header `rows features labels`, then `l1,l2 f:v f:v`",
-    "xmc-split": "XMC repository pair: trn_X_Xf.txt and trn_X_Y.txt with headers `rows columns`",
-    "svmlight": "multi-label svmlight / libsvm: `1,3 1:0.5 9:2`, no header",
-    "npz": "scipy sparse pair: X.trn.npz and Y.trn.npz",
-    "arff": "Mulan / MEKA ARFF, sparse or dense, with labels from the .xml, `-C n` or n_labels",
-    "csv": "table with a text column and a label column",
-    "tsv": "table with a text column and a label column, tabs between",
-    "jsonl": "one JSON object a line with a text and a label field",
-    "parquet": "Parquet table with a text column and a label column",
-    "fasttext": "`__label__a __label__b text` lines",
-    "annif": "`text<TAB><uri1> <uri2>` lines",
-    "pecos": "`0,1,2<TAB>text` lines, labels by number",
-    "libmultilabel": "`id<TAB>label1 label2<TAB>text` lines; the id may be missing",
-}
-MATRIX_FORMATS = ("xmc", "xmc-split", "svmlight", "npz", "arff")
-HEAD_BYTES = 1 << 16
-
-_NUMBER = rb":[-+]?[\d.]+(?:[eE][-+]?\d+)?"
-_SVMLIGHT = re.compile(
-    rb"(?:\d+(?:,\d+)*|\d+" + _NUMBER + rb")?(?:[ \t]+\d+(?:" + _NUMBER + rb")?)*[ \t]*(?:#.*)?", re.DOTALL
-)
+from labelwood.wording import Argument, Message
 
 
 def read(
@@ -76,50 +53,43 @@ def read(
         raise ParamError(unknown_name("format", format, FORMATS))
     path = Path(path)
     if path.is_dir():
-        path = training_file(path)
-    kind = format or find_format(path)
+        path = _training_file(path)
+    known = FORMATS[format or find_format(path)]
+    of_table: dict[str, Any] = {"text": text, "labels": labels, "separator": separator, "label_names": label_names}
+    widths = {"n_features": n_features, "n_labels": n_labels}
     common: dict[str, Any] = {"on_bad_row": on_bad_row, "progress": progress}
-    if kind != "svmlight":
-        _refuse(kind, {"index_base": index_base})
-    if kind not in MATRIX_FORMATS:
-        _refuse(kind, {"n_features": n_features, "n_labels": n_labels})
+    if known.holds == "texts":
+        _refuse(known, widths | {"index_base": index_base})
         from labelwood.data.reading.table import read_table  # brings in what only tables need
 
-        common |= {"text": text, "labels": labels, "separator": separator, "label_names": label_names}
-        return read_table(path, format=kind, **common)
-    _refuse(kind, {"text": text, "labels": labels, "separator": separator, "label_names": label_names})
-    if kind == "svmlight":
-        common |= {"index_base": index_base, "n_features": n_features, "n_labels": n_labels}
-        return read_svmlight(path, n_threads=n_threads, **common)
-    if kind == "arff":
-        return _widened(read_arff(path, n_labels=n_labels, **common), n_features, None)
-    if kind == "npz":
-        return _widened(read_npz(path), n_features, n_labels)
-    reader = read_xmc if kind == "xmc" else read_xmc_split
-    return _widened(reader(path, n_threads=n_threads, **common), n_features, n_labels)
+        return read_table(path, format=known.name, **of_table, **common)
+    _refuse(known, of_table)
+    reader = known.reader()
+    taken = taken_by(reader)
+    if "index_base" not in taken:
+        _refuse(known, {"index_base": index_base})
+    every = common | widths | {"index_base": index_base, "n_threads": n_threads}
+    data = reader(path, **{name: value for name, value in every.items() if name in taken})
+    left = {name: None if name in taken else width for name, width in widths.items()}
+    return _widened(data, left["n_features"], left["n_labels"])
 
 
 def find_format(path: Path) -> str:
-    """The format of a file, from its name and first bytes; DataError lists the known ones if none fits."""
-    with open_bytes(path) as stream:
-        head = stream.read(HEAD_BYTES)
-    name = plain_name(path)
-    kind = _matrix_format(name, head)
-    if kind is None and not head:
+    """The name of a file's format, from its name and first bytes; DataError lists the known ones if none fits."""
+    start = start_of(path)
+    known = recognised(start)
+    if not start.head and (known is None or known.holds == "texts"):
         raise DataError(f"{path}, line 1: the file is empty")
-    if kind is None:
-        from labelwood.data.reading.table import sniff_table
-
-        kind = sniff_table(name, head)
-    if kind is None:
-        known = "; ".join(f"{known}: {help}" for known, help in FORMATS.items())
-        raise DataError(f"{path}: name and content fit no known format; give format= one of: {known}")
-    return kind
+    if known is None:
+        listed = "; ".join(f"{format.name}: {format.help}" for format in FORMATS.values())
+        fault = f"{path}: name and content fit no known format; give "
+        raise DataError(Message(fault, Argument("format"), f" one of: {listed}"))
+    return known.name
 
 
-def training_file(folder: Path) -> Path:
+def _training_file(folder: Path) -> Path:
     """The one training file (or one of the one training pair) in a folder; DataError lists what is there."""
-    found: dict[str, Path] = {}
+    candidates: dict[str, Path] = {}
     names = sorted(item.name for item in folder.iterdir() if item.is_file())
     for name in names:
         plain = plain_name(name)
@@ -128,46 +98,16 @@ def training_file(folder: Path) -> Path:
         words = re.split(r"[^a-z]+", plain.lower())
         training = any(word in words for word in ("trn", "train", "training"))
         if split and training:
-            found.setdefault(f"{split['stem']}_X_Xf.txt", folder / name)
+            candidates.setdefault(f"{split['stem']}_X_Xf.txt", folder / name)
         elif pair and (training or not pair["part"]):
-            found.setdefault(f"X{pair['part']}.npz", folder / name)
+            candidates.setdefault(f"X{pair['part']}.npz", folder / name)
         elif training and re.fullmatch(r"train(?:ing)?|trn", words[0]) and len(words) == 2:
-            found.setdefault(plain, folder / name)
-    if len(found) == 1:
-        return next(iter(found.values()))
+            candidates.setdefault(plain, folder / name)
+    if len(candidates) == 1:
+        return next(iter(candidates.values()))
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    problem = "more than one training file" if found else "no training file that is recognised by its name"
+    problem = "more than one training file" if candidates else "no training file that is recognised by its name"
     raise DataError(f"{folder}: {problem}; name one of its files (it has: {shown or 'nothing'})")
-
-
-def _matrix_format(name: str, head: bytes) -> str | None:
-    """'xmc', 'xmc-split', 'svmlight', 'npz', 'arff' or None."""
-    if name.lower().endswith(".npz"):
-        return "npz"
-    if name.lower().endswith(".arff"):
-        return "arff"
-    if SPLIT_NAME.match(name):
-        return "xmc-split"
-    if name.lower().endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet")):
-        return None
-    if name.lower().endswith((".svm", ".svmlight", ".libsvm")):
-        return "svmlight"
-    lines = [line.rstrip(b"\r") for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
-    if len(head) == HEAD_BYTES and len(lines) > 1:
-        lines.pop()  # perhaps cut off
-    if re.fullmatch(rb"[ \t]*\d+[ \t]+\d+[ \t]+\d+[ \t]*", lines[0]):
-        return "xmc"
-    for line in lines:
-        bare = line.strip()
-        if not bare or bare.startswith((b"#", b"%")):
-            continue
-        if bare.lower().startswith(b"@relation"):
-            return "arff"
-        long = len(head) == HEAD_BYTES and len(lines) == 1
-        # of a first line longer than the head, judge the beginning
-        start = line.rpartition(b" ")[0] if long else line
-        return "svmlight" if b":" in start and _SVMLIGHT.fullmatch(start) else None
-    return None
 
 
 def _widened(data: Dataset, n_features: int | None, n_labels: int | None) -> Dataset:
@@ -189,7 +129,7 @@ def _widened(data: Dataset, n_features: int | None, n_labels: int | None) -> Dat
     )
 
 
-def _refuse(kind: str, options: dict[str, Any]) -> None:
+def _refuse(format: Format, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value is not None:
-            raise ParamError(f"{name}= has no meaning for format {kind!r}")
+            raise ParamError(Message(Argument(name), f" has no meaning for format {format.name!r}"))

@@ -19,12 +19,13 @@ from scipy import sparse
 from labelwood._native import RowParser
 from labelwood.data.reading import streams
 from labelwood.data.reading.bad_rows import BadRows
+from labelwood.data.reading.declared_size import check_declared
 from labelwood.errors import DataError, ParamError
+from labelwood.matrices import MOST_COLUMNS
 from labelwood.progress import SILENT, Progress
 
 MAPPED_BYTES = 64 << 20  # a step of a memory-mapped file: progress is told after each
 STREAM_BYTES = 8 << 20  # a step of a compressed file
-MOST_COLUMNS = 2**31 - 1
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -100,9 +101,10 @@ def read_rows(
         del window, windows
     rows = counts.get("rows")
     _report(parser, bad, above, rows)
-    found = _assembled(parser, n_features, n_labels, rows, threads)
-    found.notes += _notes(path, how, parser, bad, rows)
-    return found
+    _check_widths(path, how, parser, counts, done)
+    result = _assembled(parser, n_features, n_labels, rows, threads)
+    result.notes += _notes(path, how, parser, bad, rows)
+    return result
 
 
 def dropped(rows: SparseRows, bad: npt.NDArray[np.int64]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
@@ -200,6 +202,16 @@ def _report(parser: RowParser, bad: BadRows, above: int, rows: int | None) -> No
         bad.report(fault[0] + above, fault[1])
 
 
+def _check_widths(path: Path, how: RowFormat, parser: RowParser, counts: dict[str, int], n_bytes: int) -> None:
+    """Refuse widths that the file alone claims, by its header or its highest number, and cannot mean."""
+    for name in how.header[1:]:
+        check_declared(counts[name], name, n_bytes, f"{path}, line 1")
+    if not how.header and how.n_features is None:
+        check_declared(parser.highest_feature + 1, f"{how.item}s", n_bytes, str(path))
+    if not how.header and how.n_labels is None:
+        check_declared(parser.highest_label + 1, "labels", n_bytes, str(path))
+
+
 def _assembled(
     parser: RowParser, n_features: int | None, n_labels: int | None, rows: int | None, threads: int
 ) -> SparseRows:
@@ -235,6 +247,6 @@ def _notes(path: Path, how: RowFormat, parser: RowParser, bad: BadRows, rows: in
     if count := parser.duplicate_labels:
         yield f"{path}: {count} entries repeat a label of their row; each label counts once"
     if rows is not None and bad.policy == "skip":
-        found = max(min(parser.n_rows, rows), parser.last_filled_row + 1)
-        if found != rows:
-            yield f"{path}: the header announces {rows} rows, but the file has {found}"
+        n_there = max(min(parser.n_rows, rows), parser.last_filled_row + 1)
+        if n_there != rows:
+            yield f"{path}: the header announces {rows} rows, but the file has {n_there}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import mmap
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from labelwood.data.arrow import require_pyarrow
 from labelwood.data.reading.gunzip import Gunzip
 from labelwood.errors import DataError
 
@@ -60,7 +61,7 @@ def read_all(path: str | Path) -> bytes | mmap.mmap:
             return stream.read()
 
 
-def lines(path: str | Path) -> Iterator[tuple[int, str]]:
+def lines(path: str | Path) -> Generator[tuple[int, str], None, None]:
     """(line number from 1, text without line end) of a UTF-8 file; a byte-order mark is dropped."""
     with open_bytes(path) as stream:
         number = 0
@@ -89,9 +90,10 @@ def _opener(path: Path) -> IO[bytes]:
     if suffix == ".gz":
         return io.BufferedReader(Gunzip(path), 1 << 20)
     if suffix == ".zst":
-        import pyarrow
-
         with path.open("rb"):  # gives Python's own error for a missing file
             pass
+        require_pyarrow(path, ".zst")
+        import pyarrow
+
         return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"), 1 << 20)
     return path.open("rb")

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.companions import feature_names_beside, label_names_beside
-from labelwood.data.reading.sparse_rows import MOST_COLUMNS, RowFormat, SparseRows, canonical_csr, dropped, read_rows
+from labelwood.data.reading.sparse_rows import RowFormat, SparseRows, canonical_csr, dropped, read_rows
+from labelwood.data.reading.start import Start
 from labelwood.errors import DataError, ParamError
+from labelwood.matrices import MOST_COLUMNS
 from labelwood.progress import SILENT, Progress
+from labelwood.wording import Argument, Message
+
+_NUMBER = rb":[-+]?[\d.]+(?:[eE][-+]?\d+)?"
+_ROW = re.compile(
+    rb"(?:\d+(?:,\d+)*|\d+" + _NUMBER + rb")?(?:[ \t]+\d+(?:" + _NUMBER + rb")?)*[ \t]*(?:#.*)?", re.DOTALL
+)
+
+
+def is_svmlight(start: Start) -> bool:
+    """True if the first row is labels and `feature:value` pairs."""
+    row = start.first_row
+    return row is not None and b":" in row and bool(_ROW.fullmatch(row))
 
 
 def read_svmlight(
@@ -41,7 +56,10 @@ def read_svmlight(
     if index_base is not None:
         rows = read_rows(path, how, bad, n_threads=n_threads, progress=progress)
     else:
-        rows, notes = _read_finding_base(path, how, bad, n_threads, progress)
+        rows, index_base, why = _read_finding_base(path, how, bad, n_threads, progress)
+        if index_base is not None:
+            told = f"{path}: features are numbered from {index_base} ({why}); "
+            notes = (Message(told, Argument("index_base"), " overrides"),)
     if not rows.x.shape[0]:
         raise DataError(f"{path}, line 1: there are only blank lines and comments; expected rows")
     x, y = dropped(rows, rows.bad_rows)
@@ -54,28 +72,28 @@ def read_svmlight(
         feature_names=feature_names,
         source=str(path),
         notes=(*notes, *rows.notes, *bad.notes(), *label_notes, *feature_notes),
+        index_base=index_base,
     )
 
 
 def _read_finding_base(
     path: Path, how: RowFormat, bad: BadRows, n_threads: int | None, progress: Progress
-) -> tuple[SparseRows, tuple[str, ...]]:
-    """(rows with columns from 0, what to tell about the numbering)."""
+) -> tuple[SparseRows, int | None, str]:
+    """(rows with columns from 0, the number of the first feature or None without features, how it is known)."""
     # One column more at first: the highest feature of a file that counts from 1 is n_features itself.
     loose = how if how.n_features is None else replace(how, n_features=min(how.n_features + 1, MOST_COLUMNS))
     rows = read_rows(path, loose, bad, n_threads=n_threads, progress=progress)
     if rows.lowest_feature is None:
-        return _with_width(rows, 0, rows.x.shape[1] if how.n_features is None else how.n_features), ()
+        return _with_width(rows, 0, rows.x.shape[1] if how.n_features is None else how.n_features), None, ""
     if rows.lowest_feature > 0:
-        note = f"{path}: features are numbered from 1 (no feature 0; the lowest is {rows.lowest_feature})"
         width = rows.x.shape[1] - 1 if how.n_features is None else how.n_features
-        return _with_width(rows, 1, width), (f"{note}; index_base= overrides",)
+        return _with_width(rows, 1, width), 1, f"no feature 0; the lowest is {rows.lowest_feature}"
     if how.n_features is not None:
         if rows.highest_feature >= how.n_features:  # now known to be a fault: read again for its line
             bad.clear()
             rows = read_rows(path, how, bad, n_threads=n_threads, progress=progress)
         rows = _with_width(rows, 0, how.n_features)
-    return rows, (f"{path}: features are numbered from 0 (there is a feature 0); index_base= overrides",)
+    return rows, 0, "there is a feature 0"
 
 
 def _with_width(rows: SparseRows, base: int, n_features: int) -> SparseRows:

@@ -13,6 +13,7 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.companions import existing, feature_names_beside, filter_pairs_beside, label_names_beside
 from labelwood.data.reading.sparse_rows import RowFormat, SparseRows, dropped, read_rows
+from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import plain_name
 from labelwood.errors import DataError
 from labelwood.progress import SILENT, Progress
@@ -21,6 +22,12 @@ SPLIT_NAME = re.compile(r"^(?P<stem>.+)_X_(?P<part>Xf|Y)\.txt$")
 ONE_FILE = RowFormat(header=("rows", "features", "labels"))
 SPLIT_X = RowFormat(header=("rows", "features"), labels=False)
 SPLIT_Y = RowFormat(header=("rows", "labels"), labels=False, item="label")
+_HEADER = re.compile(rb"[ \t]*\d+[ \t]+\d+[ \t]+\d+[ \t]*")
+
+
+def is_xmc(start: Start) -> bool:
+    """True if the first line is three numbers."""
+    return bool(_HEADER.fullmatch(start.byte_lines[0]))
 
 
 def read_xmc(
@@ -37,7 +44,7 @@ def read_xmc(
     return _dataset(path, x, y, rows.bad_rows, (*rows.notes, *bad.notes()))
 
 
-def split_pair(path: str | Path) -> tuple[Path, Path] | None:
+def _split_pair(path: str | Path) -> tuple[Path, Path] | None:
     """The pair (features, labels) that trn_X_Xf.txt or trn_X_Y.txt belongs to; None for names unlike these.
 
     DataError if the partner is missing.
@@ -58,7 +65,7 @@ def read_xmc_split(
     path: str | Path, *, on_bad_row: str = "error", n_threads: int | None = None, progress: Progress = SILENT
 ) -> Dataset:
     """The Dataset of a pair of files with headers `rows columns`, found from either name."""
-    pair = split_pair(path)
+    pair = _split_pair(path)
     if pair is None:
         raise DataError(f"{path}: split files are named like trn_X_Xf.txt and trn_X_Y.txt")
     bad_x, bad_y = (BadRows(part, on_bad_row) for part in pair)

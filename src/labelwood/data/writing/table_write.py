@@ -1,61 +1,100 @@
-"""Dataset with texts -> CSV, TSV, JSON lines, Parquet, fastText or Annif, as `read_table` reads them."""
+"""Dataset with texts -> CSV, TSV, JSON lines, Parquet, fastText or Annif, all or nothing, as the readers read them.
+
+Labels without a name are written as their column number. A column that no row uses is not in the file: pass
+`label_names` when reading it back.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
 
+from labelwood.data.arrow import require_pyarrow
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.fasttext_text import PREFIX
 from labelwood.data.reading.label_cells import SEPARATORS
 from labelwood.data.writing.atomic_file import atomic_output
-from labelwood.errors import DataError, ParamError, unknown_name
+from labelwood.data.writing.written import Written
+from labelwood.errors import DataError
 
 Row = tuple[str | None, str, list[str]]
-WRITTEN_FORMATS = ("annif", "csv", "fasttext", "jsonl", "parquet", "tsv")
 _BREAK = re.compile(r"[\t\r\n]+")
 _SPACE = re.compile(r"[ \t\v\f\r\n]+")
 
 
-def write_table(data: Dataset, path: str | Path, format: str) -> tuple[str, ...]:
-    """Notes on what the format could not hold; texts and label names are written to `path`, all or nothing.
+def write_csv(data: Dataset, path: Path) -> Written:
+    """The file written, with a header and commas between cells."""
+    return _write_delimited(data, path, ",")
 
-    .gz and .zst are compressed. Labels without a name are written as their column number. A column that no
-    row uses is not in the file: pass `label_names` when reading it back.
-    """
-    path = Path(path)
-    if format not in WRITTEN_FORMATS:
-        raise ParamError(unknown_name("table format", format, WRITTEN_FORMATS))
-    if data.texts is None:
-        raise DataError(f"{path}: {data.source} has no texts, and {format} holds texts; write 'xmc' or 'npz' instead")
-    notes: list[str] = []
-    names = _names(data)
-    if format == "fasttext":
-        names = _fasttext_names(names, path, notes)
-    elif format == "annif":
-        _check_annif_names(names, path)
-    if format in ("fasttext", "annif") and any(_BREAK.search(text) for text in data.texts):
-        notes.append("line breaks and tabs in texts were written as spaces")
-    if format in ("fasttext", "annif") and data.row_ids is not None:
-        notes.append(f"row ids were left out ({format} has no place for them)")
+
+def write_tsv(data: Dataset, path: Path) -> Written:
+    """The file written, with a header and tabs between cells."""
+    return _write_delimited(data, path, "\t")
+
+
+def write_jsonl(data: Dataset, path: Path) -> Written:
+    """The file written: `{"text": ..., "labels": [...]}` a line."""
+    return _write_lines(data, path, _names(data, path), _json_line)
+
+
+def write_parquet(data: Dataset, path: Path) -> Written:
+    """The file written, its label column lists of names."""
+    require_pyarrow(path, "Parquet")
+    import pyarrow
+    import pyarrow.parquet
+
+    names = _names(data, path)
+    columns: dict[str, object] = {}
+    if data.row_ids is not None:
+        columns["id"] = pyarrow.array(list(data.row_ids), pyarrow.string())
+    columns["text"] = pyarrow.array(list(data.texts or ()), pyarrow.string())
+    labels = [labels for _, _, labels in _rows(data, names)]
+    columns["labels"] = pyarrow.array(labels, pyarrow.list_(pyarrow.string()))
     with atomic_output(path) as stream:
-        rows = _rows(data, names)
-        if format == "parquet":
-            _write_parquet(data, rows, stream)
-        elif format in ("csv", "tsv"):
-            _write_delimited(data, rows, stream, "," if format == "csv" else "\t", names)
-        else:
-            line = {"jsonl": _json_line, "fasttext": _fasttext_line, "annif": _annif_line}[format]
-            for row in rows:
-                stream.write(line(row).encode("utf-8") + b"\n")
-    return tuple(notes)
+        pyarrow.parquet.write_table(pyarrow.table(columns), stream)
+    return Written((path,))
 
 
-def _names(data: Dataset) -> list[str]:
+def write_fasttext(data: Dataset, path: Path) -> Written:
+    """The file written: `__label__a __label__b text` lines; spaces in names become '_'."""
+    notes: list[str] = []
+    names = _fasttext_names(_names(data, path), path, notes)
+    return _write_lines(data, path, names, _fasttext_line, (*notes, *_left_out(data, "fasttext")))
+
+
+def write_annif(data: Dataset, path: Path) -> Written:
+    """The file written: `text<TAB><name> <name>` lines."""
+    names = _names(data, path)
+    _check_annif_names(names, path)
+    return _write_lines(data, path, names, _annif_line, tuple(_left_out(data, "annif")))
+
+
+def _names(data: Dataset, path: Path) -> list[str]:
+    """The names of the label columns, their numbers where they have none; DataError if there are no texts to write."""
+    if data.texts is None:
+        raise DataError(
+            f"{path}: {data.source} has no texts, and this format holds texts; write 'xmc' or 'npz' instead"
+        )
     return [str(column) for column in range(data.n_labels)] if data.label_names is None else list(data.label_names)
+
+
+def _left_out(data: Dataset, format: str) -> Iterator[str]:
+    """What a line of text cannot hold."""
+    if any(_BREAK.search(text) for text in data.texts or ()):
+        yield "line breaks and tabs in texts were written as spaces"
+    if data.row_ids is not None:
+        yield f"row ids were left out ({format} has no place for them)"
+
+
+def _write_lines(
+    data: Dataset, path: Path, names: list[str], line: Callable[[Row], str], notes: tuple[str, ...] = ()
+) -> Written:
+    with atomic_output(path) as stream:
+        for row in _rows(data, names):
+            stream.write(line(row).encode("utf-8") + b"\n")
+    return Written((path,), notes)
 
 
 def _rows(data: Dataset, names: list[str]) -> Iterator[Row]:
@@ -86,36 +125,26 @@ def _annif_line(row: Row) -> str:
     return _BREAK.sub(" ", text) + "\t" + " ".join(f"<{label}>" for label in labels)
 
 
-def _write_delimited(data: Dataset, rows: Iterator[Row], stream: IO[bytes], delimiter: str, names: list[str]) -> None:
+def _write_delimited(data: Dataset, path: Path, delimiter: str) -> Written:
+    names = _names(data, path)
     # A bar between labels reads well; names that hold a separator themselves make lists in the cells
     # necessary.
     marks = (*SEPARATORS, "[")
     listed = any(name != name.strip() or any(mark in name for mark in marks) for name in names)
-    with_ids = data.row_ids is not None
-    header = ["id", "text", "labels"] if with_ids else ["text", "labels"]
-    stream.write((delimiter.join(header) + "\n").encode("utf-8"))
-    for row_id, text, labels in rows:
-        cell = "" if not labels else json.dumps(labels, ensure_ascii=False) if listed else "|".join(labels)
-        cells = [text, cell] if row_id is None else [row_id, text, cell]
-        stream.write((delimiter.join(_quoted(value, delimiter) for value in cells) + "\n").encode("utf-8"))
+    header = ["text", "labels"] if data.row_ids is None else ["id", "text", "labels"]
+    with atomic_output(path) as stream:
+        stream.write((delimiter.join(header) + "\n").encode("utf-8"))
+        for row_id, text, labels in _rows(data, names):
+            cell = "" if not labels else json.dumps(labels, ensure_ascii=False) if listed else "|".join(labels)
+            cells = [text, cell] if row_id is None else [row_id, text, cell]
+            stream.write((delimiter.join(_quoted(value, delimiter) for value in cells) + "\n").encode("utf-8"))
+    return Written((path,))
 
 
 def _quoted(cell: str, delimiter: str) -> str:
     if delimiter in cell or '"' in cell or "\n" in cell or "\r" in cell:
         return '"' + cell.replace('"', '""') + '"'
     return cell
-
-
-def _write_parquet(data: Dataset, rows: Iterator[Row], stream: IO[bytes]) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    columns: dict[str, object] = {}
-    if data.row_ids is not None:
-        columns["id"] = pyarrow.array(list(data.row_ids), pyarrow.string())
-    columns["text"] = pyarrow.array(list(data.texts or ()), pyarrow.string())
-    columns["labels"] = pyarrow.array([labels for _, _, labels in rows], pyarrow.list_(pyarrow.string()))
-    pyarrow.parquet.write_table(pyarrow.table(columns), stream)
 
 
 def _fasttext_names(names: list[str], path: Path, notes: list[str]) -> list[str]:

@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
 
-import numpy as np
-from scipy import sparse
-
-from labelwood._native import format_rows
 from labelwood.data.dataset import Dataset
-from labelwood.data.reading.npz import NAME as NPZ_NAME
-from labelwood.data.reading.read import FORMATS, MATRIX_FORMATS
-from labelwood.data.reading.sparse_rows import checked_threads
-from labelwood.data.reading.streams import COMPRESSED, plain_name
-from labelwood.data.reading.xmc_format import SPLIT_NAME
-from labelwood.data.writing.atomic_file import atomic_output
-from labelwood.errors import DataError, ParamError, unknown_name
-from labelwood.matrices import column_ids, row_pointers
+from labelwood.data.formats import FORMATS, taken_by
+from labelwood.data.reading.streams import plain_name
+from labelwood.data.writing.written import Written
+from labelwood.errors import ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
-
-ENTRIES_PER_STEP = 1 << 19  # about 6 MB of text
-_SUFFIXES = {
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".parquet": "parquet",
-    ".txt": "xmc",
-}
-
-
-@dataclass(frozen=True)
-class Written:
-    """What `write` did: the files, and notes on what the format could not hold."""
-
-    paths: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
+from labelwood.wording import Argument, Message
 
 
 def write(
@@ -55,8 +25,7 @@ def write(
 ) -> Written:
     """The files written (two for the formats that are pairs: give either name) and what they could not hold.
 
-    format: xmc, xmc-split, svmlight, npz or a table format; None takes it from the name; `.gz` and `.zst`
-    compress.
+    format: a name of a format that can be written; None takes it from the file name; `.gz` and `.zst` compress.
     index_base: the first feature's number in svmlight text; 1 unless given, as most tools expect.
     The files replace old ones only when they are complete.
     """
@@ -64,140 +33,28 @@ def write(
     kind = format or format_of_name(path)
     if kind not in FORMATS:
         raise ParamError(unknown_name("format", kind, FORMATS))
-    if kind != "svmlight" and index_base is not None:
-        raise ParamError(f"index_base= has no meaning for format {kind!r}")
-    if index_base not in (None, 0, 1):
-        raise ParamError(f"index_base must be 0 or 1, but is {index_base!r}")
-    threads = checked_threads(n_threads)
-    if kind == "arff":
-        raise ParamError("ARFF is read but not written; write xmc, svmlight or npz instead")
-    if kind not in MATRIX_FORMATS:
-        from labelwood.data.writing.table_write import write_table  # brings in what only tables need
-
-        return Written((path,), write_table(data, path, kind))
-    if kind == "npz":
-        paths = _write_npz(data, path)
-    elif kind == "xmc-split":
-        paths = _write_split(data, path, threads, progress)
-    else:
-        base = None if kind == "xmc" else 1 if index_base is None else index_base
-        paths = _write_one(data, path, base, threads, progress)
-    return Written(paths, tuple(_left_out(data, path)))
-
-
-def _write_one(
-    data: Dataset, path: Path, svmlight_base: int | None, threads: int, progress: Progress
-) -> tuple[Path, ...]:
-    x = data.features()
-    if svmlight_base is not None:
-        _check_svmlight(data)
-    with atomic_output(path) as stream:
-        if svmlight_base is None:
-            stream.write(f"{data.n_rows} {data.n_features} {data.n_labels}\n".encode())
-        _write_rows(stream, x, data.y, threads, progress, path.name, svmlight_base)
-    return (path,)
-
-
-def _left_out(data: Dataset, path: Path) -> Iterator[str]:
-    """What a data set has and a file of numbers has not."""
-    for what, items in (
-        ("texts", data.texts),
-        ("label names", data.label_names),
-        ("feature names", data.feature_names),
-        ("row ids", data.row_ids),
-        ("filter pairs", data.filter_pairs),
-    ):
-        if items is not None:
-            yield f"{path}: {what} are not in this format"
+    if not FORMATS[kind].write:
+        raise ParamError(f"{kind} is read but not written; write one of {', '.join(written_names())} instead")
+    writer = FORMATS[kind].writer()
+    taken = taken_by(writer)
+    if index_base is not None and "index_base" not in taken:
+        raise ParamError(Message(Argument("index_base"), f" has no meaning for format {kind!r}"))
+    options: dict[str, Any] = {"index_base": index_base, "n_threads": n_threads, "progress": progress}
+    done: Written = writer(data, path, **{name: value for name, value in options.items() if name in taken})
+    return done
 
 
 def format_of_name(path: Path) -> str:
     """The format that a file name asks for; ParamError if it asks for none."""
     name = plain_name(path)
-    if SPLIT_NAME.match(name):
-        return "xmc-split"
-    if NPZ_NAME.match(path.name):
-        return "npz"
-    kind = _SUFFIXES.get(Path(name).suffix.lower())
-    if kind is None:
-        raise ParamError(f"{path}: the name tells no format; give format= one of {', '.join(FORMATS)}")
-    return kind
+    # The names that say a format alone come before endings that are only usual: trn_X_Xf.txt is no plain .txt.
+    asked = [format for format in FORMATS.values() if format.is_asked_by(name)]
+    if not asked:
+        fault = f"{path}: the name tells no format; give "
+        raise ParamError(Message(fault, Argument("format"), f" one of {', '.join(written_names())}"))
+    return max(asked, key=lambda format: format.has_name(name)).name
 
 
-def _write_split(data: Dataset, path: Path, threads: int, progress: Progress) -> tuple[Path, ...]:
-    match = SPLIT_NAME.match(plain_name(path))
-    if match is None:
-        raise ParamError(f"{path}: split files are named like trn_X_Xf.txt and trn_X_Y.txt")
-    packed = path.suffix if path.suffix.lower() in COMPRESSED else ""
-    pair = tuple(path.with_name(f"{match['stem']}_X_{part}.txt{packed}") for part in ("Xf", "Y"))
-    matrices = (data.features(), data.y)
-    with ExitStack() as both:  # nothing appears before the second file is complete
-        streams = [both.enter_context(atomic_output(place)) for place in pair]
-        for place, stream, matrix in zip(pair, streams, matrices, strict=True):
-            stream.write(f"{matrix.shape[0]} {matrix.shape[1]}\n".encode())
-            _write_rows(stream, matrix, None, threads, progress, place.name)
-    return pair
-
-
-def _write_npz(data: Dataset, path: Path) -> tuple[Path, ...]:
-    match = NPZ_NAME.match(path.name)
-    if match is None:
-        raise ParamError(f"{path}: npz pairs are named like X.trn.npz and Y.trn.npz")
-    pair = tuple(path.with_name(f"{side}{match['part']}.npz") for side in "XY")
-    matrices = (data.features(), data.y)
-    with ExitStack() as both:
-        streams = [both.enter_context(atomic_output(place)) for place in pair]
-        for stream, matrix in zip(streams, matrices, strict=True):
-            sparse.save_npz(stream, matrix)
-    return pair
-
-
-def _write_rows(
-    stream: IO[bytes],
-    x: sparse.csr_matrix,
-    y: sparse.csr_matrix | None,
-    threads: int,
-    progress: Progress,
-    name: str,
-    svmlight_base: int | None = None,
-) -> None:
-    """Write the rows in steps, so that the text is never held whole."""
-    labels = y if y is not None else sparse.csr_matrix((x.shape[0], 0), dtype=np.float32)
-    x_starts, y_starts = row_pointers(x), row_pointers(labels)
-    x_columns, y_columns = column_ids(x), column_ids(labels)
-    for first, last in _steps(x_starts + y_starts):
-        stream.write(
-            format_rows(
-                x_starts,
-                x_columns,
-                x.data,
-                y_starts,
-                y_columns,
-                first,
-                last,
-                labels=y is not None,
-                svmlight=svmlight_base is not None,
-                index_base=svmlight_base or 0,
-                n_threads=threads,
-            )
-        )
-        progress.step(f"writing {name}", last, x.shape[0])
-
-
-def _steps(starts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows with about ENTRIES_PER_STEP entries each (a row counts one too)."""
-    weight = starts + np.arange(len(starts))
-    first, n_rows = 0, len(starts) - 1
-    while first < n_rows:
-        last = int(np.searchsorted(weight, weight[first] + ENTRIES_PER_STEP))
-        last = min(max(last, first + 1), n_rows)
-        yield first, last
-        first = last
-
-
-def _check_svmlight(data: Dataset) -> None:
-    empty = (np.diff(data.features().indptr) == 0) & (np.diff(data.y.indptr) == 0)
-    if data.n_features == 0 and empty.any():
-        raise DataError(
-            f"{data.source}, row {int(np.argmax(empty))}: svmlight cannot hold a row without anything in it"
-        )
+def written_names() -> list[str]:
+    """The names of the formats that can be written."""
+    return [format.name for format in FORMATS.values() if format.write]

@@ -9,8 +9,8 @@ import numpy as np
 
 from labelwood.errors import BudgetError
 from labelwood.memory import memory_text
-from labelwood.storage.schema import Arrays
 from labelwood.models.linear.weight_blocks import WeightBlocks
+from labelwood.storage.schema import Arrays
 
 # A cut this close below the budget is good enough: each try rebuilds all blocks.
 _CLOSE = 0.98

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.metrics.hits import hit_matrix
+from labelwood.metrics.ranking import precision
 from labelwood.progress import Progress
-from labelwood.topk import TopK, hits
+from labelwood.topk import TopK
 
 DEFAULT_COST = 1.0
 COSTS = (DEFAULT_COST, 0.7, 1.4, 0.5)  # of equally good ones the first
@@ -52,7 +54,8 @@ def chosen_cost(
         held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
         for place, cost in enumerate(costs):
             progress.step("choosing C", number * len(costs) + place, rounds * len(costs))
-            right = hits(answers(cost, kept, held), y[held])
-            quality[place] += sum(right[:, :k].mean() for k in (1, 3, 5))
+            hits = hit_matrix(answers(cost, kept, held), y[held])
+            # Of a model with two labels there is no third answer: the places that are there count.
+            quality[place] += sum(precision(hits, min(k, hits.top.k)) for k in (1, 3, 5))
     progress.step("choosing C", rounds * len(costs), rounds * len(costs))
     return costs[int(np.argmax(quality))]

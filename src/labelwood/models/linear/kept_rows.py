@@ -19,25 +19,28 @@ KEPT_ROWS: Schema = {
     "x_values": ArrayRule("float32", ("n_values",), finite=True),
     "y_start": ArrayRule("int64", ("n_rows+1",)),
     "y_columns": ArrayRule("int32", ("n_entries",), low=0, below="n_labels"),
+    "weights": ArrayRule("float32", ("n_rows",), low=0, finite=True, optional=True),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Features x and labels y of training rows."""
+    """Features x and labels y of training rows; weights: how much each row counts, if not all the same."""
 
     x: sparse.csr_matrix
     y: sparse.csr_matrix
+    weights: npt.NDArray[np.float32] | None = None
 
     def to_arrays(self) -> Arrays:
         """The arrays to save, as KEPT_ROWS declares them."""
-        return {
+        arrays: Arrays = {
             "x_start": row_pointers(self.x),
             "x_columns": column_ids(self.x),
             "x_values": np.ascontiguousarray(self.x.data, np.float32),
             "y_start": row_pointers(self.y),
             "y_columns": column_ids(self.y),
         }
+        return arrays if self.weights is None else {**arrays, "weights": self.weights}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, trained_on: TrainedOn) -> KeptRows:
@@ -50,7 +53,7 @@ class KeptRows:
             (arrays["x_values"], arrays["x_columns"], arrays["x_start"]), shape=(n_rows, trained_on.n_features)
         )
         y = sparse.csr_matrix((ones, arrays["y_columns"], arrays["y_start"]), shape=(n_rows, trained_on.n_labels))
-        return cls(x, y)
+        return cls(x, y, arrays.get("weights"))
 
 
 def _check_starts(start: npt.NDArray[np.int64], n_columns: int, which: str) -> None:

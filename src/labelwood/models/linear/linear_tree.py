@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError
@@ -63,6 +62,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         x: Any,
         y: Any = None,
         *,
+        sample_weight: Any = None,
         memory: int | None = None,
         progress: Progress = SILENT,
         tree: LabelTree | None = None,
@@ -70,19 +70,24 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
     ) -> LinearTree:
         """The model itself, trained; see Model.fit.
 
-        tree: your own tree over the labels, in place of the one made here. negatives: a matrix (n_rows, n_labels) whose
-        entries name rows that each label's leaf, and the nodes above it, should also learn from.
+        sample_weight: how much each row counts, in the classifiers and in the tree. tree: your own tree over the
+        labels, in place of the one made here. negatives: a matrix (n_rows, n_labels) whose entries name rows that each
+        label's leaf, and the nodes above it, should also learn from.
         """
-        return self._learn(checked_input(x, y, tree=tree, negatives=negatives, progress=progress), memory)
+        data = checked_input(x, y, sample_weight=sample_weight, tree=tree, negatives=negatives, progress=progress)
+        return self._learn(data, memory)
 
     @staticmethod
     def _train(settings: LinearTreeParams, data: FitInput) -> FittedLinearTree:
+        trained_on = data.trained_on()
+        kept = KeptRows(data.x.copy(), data.y.copy(), data.row_weights) if settings.keep_rows else None
+        data = _rows_that_count(data)
         budget = settings.budget_bytes()
         users_tree = given_tree(settings, data)
         cost = _cost(settings, replace(data, tree=users_tree))
         vectors = None if users_tree is not None else vectors_for_tree(settings, data)
         rank = rank_features(data.x)
-        rows = _training_rows(settings, data.x, data.y, rank, cost, data.negatives)
+        rows = _training_rows(settings, data, rank, cost)
         trees, blocks = [], []
         for number in range(settings.n_trees):
             which = "" if settings.n_trees == 1 else f" of tree {number + 1}"
@@ -93,12 +98,12 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
             blocks.append(train_tree(seeded, tree, match_options(settings), data.progress, f"classifiers{which}"))
         state = FittedLinearTree(
             settings,
-            data.trained_on(),
+            trained_on,
             trees=tuple(trees),
             blocks=tuple(blocks),
             feature_rank=rank,
             C=cost,
-            kept_rows=KeptRows(data.x.copy(), data.y.copy()) if settings.keep_rows else None,
+            kept_rows=kept,
         )
         return _as_stored(state, budget, settings.n_threads)
 
@@ -115,18 +120,26 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
             needed += 64 * settings.match_beam * x.shape[0]
         return needed
 
-    def partial_fit(self, x: Any, y: Any = None, *, earlier: Any = None, progress: Progress = SILENT) -> LinearTree:
+    def partial_fit(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        earlier: Any = None,
+        progress: Progress = SILENT,
+    ) -> LinearTree:
         """The model itself, taught new rows x with labels y (or a Dataset); an untrained model is fitted.
 
         Columns of y beyond those known, and ids or names that are not known, are new labels. Only nodes above a label
         of a new row are trained again, from their present weights, on the earlier rows and the new ones. The earlier
-        rows are those the model kept (keep_rows=True), or `earlier`, a pair (x, y) or a Dataset. Retired labels in y
-        are answered again.
+        rows are those the model kept (keep_rows=True) with their weights, or `earlier`, a pair (x, y) or a Dataset.
+        sample_weight: how much each new row counts. Retired labels in y are answered again.
         """
         if self._fitted is None:
-            return self.fit(x, y, progress=progress)
+            return self.fit(x, y, sample_weight=sample_weight, progress=progress)
         state = self.fitted_
-        data = checked_input(x, y, progress=progress, what="partial_fit")
+        data = checked_input(x, y, sample_weight=sample_weight, progress=progress, what="partial_fit")
         self._checked_features(x)
         new_y, classes = grown_labels(state.trained_on.classes, data.y, data.classes, by_column=isinstance(x, Dataset))
         before = self._earlier_rows(earlier, classes)
@@ -229,6 +242,14 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         return state.query(columns, values, k)
 
 
+def _rows_that_count(data: FitInput) -> FitInput:
+    """The input without rows of weight 0, which then have no say in anything."""
+    if data.row_weights is None or data.row_weights.all():
+        return data
+    counting = data.take(np.flatnonzero(data.row_weights))
+    return replace(counting, row_weights=None) if np.all(counting.row_weights == 1) else counting
+
+
 def _cost(settings: LinearTreeParams, data: FitInput) -> float:
     """The cost given, or the one that held-out rows choose, for as many trees: several bear a larger one."""
     if settings.C is not None:
@@ -247,23 +268,19 @@ def _cost(settings: LinearTreeParams, data: FitInput) -> float:
 
 
 def _training_rows(
-    settings: LinearTreeParams,
-    x: sparse.csr_matrix,
-    y: sparse.csr_matrix,
-    rank: npt.NDArray[np.int32],
-    cost: float,
-    negatives: sparse.csr_matrix | None = None,
+    settings: LinearTreeParams, data: FitInput, rank: npt.NDArray[np.int32], cost: float
 ) -> TrainingRows:
-    by_label = y.tocsc()
+    by_label = data.y.tocsc()
     return TrainingRows(
-        rows=ranked_rows(x, rank, settings.normalize),
+        rows=ranked_rows(data.x, rank, settings.normalize),
         n_features=int(rank.max(initial=-1)) + 1,
         by_label=by_label,
         options=solver_options(
             settings, cost, positive=settings.C_pos, negative=settings.C_neg, cluster=settings.C_cluster
         ),
-        label_costs=label_costs(np.diff(by_label.indptr).astype(np.int64), y.shape[0], settings.weighting),
-        given_negatives=negatives,
+        label_costs=label_costs(np.diff(by_label.indptr).astype(np.int64), data.y.shape[0], settings.weighting),
+        given_negatives=data.negatives,
+        row_cost=data.row_weights,
     )
 
 
@@ -273,10 +290,11 @@ def _updated(state: FittedLinearTree, data: FitInput, before: KeptRows, n_thread
     n_new = data.n_labels - state.n_labels
     x = joined_rows(before.x, data.x, state.n_features)
     y = joined_rows(before.y, data.y, data.n_labels)
+    both = replace(data, x=x, y=y, row_weights=_joined_weights(before, data))
     rank = extended_ranks(state.feature_rank, data.x)
     vectors = label_vectors(normalized_rows(x), y, n_threads=n_threads) if n_new else x[:0]
     update = Update(
-        _training_rows(settings, x, y, rank, state.C),
+        _training_rows(settings, both, rank, state.C),
         before.x.shape[0],
         vectors,
         ranked_rows(vectors[state.n_labels :], rank, settings.normalize) if n_new else ranked_rows(x[:0], rank, False),
@@ -295,23 +313,30 @@ def _updated(state: FittedLinearTree, data: FitInput, before: KeptRows, n_thread
         )
         trees.append(grown)
         blocks.append(taught)
+    kept = KeptRows(x, y, both.row_weights) if settings.keep_rows else None
     updated = replace(
         state,
-        trained_on=_trained_on_both(state.trained_on, data, KeptRows(x, y) if settings.keep_rows else None),
+        trained_on=_trained_on_both(state.trained_on, data, both if settings.keep_rows else None),
         trees=tuple(trees),
         blocks=tuple(blocks),
         feature_rank=rank,
         retired=np.setdiff1d(state.retired, data.y.indices).astype(np.int32),
-        kept_rows=KeptRows(x, y) if settings.keep_rows else None,
+        kept_rows=kept,
     )
     return _as_stored(updated, settings.budget_bytes(), n_threads)
 
 
-def _trained_on_both(earlier: TrainedOn, data: FitInput, kept: KeptRows | None) -> TrainedOn:
+def _joined_weights(before: KeptRows, data: FitInput) -> npt.NDArray[np.float32] | None:
+    if before.weights is None and data.row_weights is None:
+        return None
+    of_parts = ((before.weights, before.x), (data.row_weights, data.x))
+    return np.concatenate([np.ones(x.shape[0], np.float32) if weights is None else weights for weights, x in of_parts])
+
+
+def _trained_on_both(earlier: TrainedOn, data: FitInput, kept: FitInput | None) -> TrainedOn:
     """What is remembered after an update: the rows before and the new ones, or those that are kept."""
     if kept is not None:
-        both = replace(data, x=kept.x, y=kept.y).trained_on()
-        return replace(both, column_names=earlier.column_names)
+        return replace(kept.trained_on(), column_names=earlier.column_names)
     counts = data.trained_on().label_counts
     counts[: earlier.n_labels] += earlier.label_counts
     return replace(earlier, n_rows=earlier.n_rows + int(data.x.shape[0]), label_counts=counts, classes=data.classes)

@@ -14,7 +14,7 @@ from scipy import sparse
 from labelwood.errors import ModelFileError
 from labelwood.models.base import Model
 from labelwood.models.explanation import Explanation, NodeScore
-from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.linear.weight_blocks import (
@@ -30,6 +30,7 @@ from labelwood.models.linear.weight_blocks import (
     training_memory,
 )
 from labelwood.params import Params, param
+from labelwood.progress import SILENT, Progress
 from labelwood.storage.schema import Arrays, Schema, under
 from labelwood.topk import TopK, empty
 
@@ -122,6 +123,18 @@ class OneVsAll(Model[OneVsAllParams, FittedOneVsAll]):
     Parameters = OneVsAllParams
     FittedState = FittedOneVsAll
 
+    def fit(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+    ) -> OneVsAll:
+        """The model itself, trained; see Model.fit. sample_weight: how much each row's errors cost."""
+        return self._learn(checked_input(x, y, sample_weight=sample_weight, progress=progress), memory)
+
     @staticmethod
     def _train(settings: OneVsAllParams, data: FitInput) -> FittedOneVsAll:
         rank = rank_features(data.x)
@@ -130,9 +143,16 @@ class OneVsAll(Model[OneVsAllParams, FittedOneVsAll]):
         nodes = Nodes(
             np.array([0, data.n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True
         )
-        n_features = int(rank.max(initial=-1)) + 1
-        options = solver_options(settings, settings.C)
-        blocks = train_blocks(rows, n_features, data.y.tocsc(), nodes, options, data.progress, "labels")
+        blocks = train_blocks(
+            rows=rows,
+            n_features=int(rank.max(initial=-1)) + 1,
+            y_by_place=data.y.tocsc(),
+            nodes=nodes,
+            options=solver_options(settings, settings.C),
+            progress=data.progress,
+            what="labels",
+            row_cost=data.row_weights,
+        )
         return FittedOneVsAll(settings, data.trained_on(), rank, blocks)
 
     @staticmethod

@@ -36,7 +36,7 @@ def given_tree(settings: LinearTreeParams, data: FitInput) -> LabelTree | None:
 
 def vectors_for_tree(settings: LinearTreeParams, data: FitInput) -> sparse.csr_matrix:
     """The unit vector of every label: its rows, and the words of its name if label_features is above 0."""
-    vectors = label_vectors(normalized_rows(data.x), data.y, n_threads=settings.n_threads)
+    vectors = label_vectors(_weighted_rows(data), data.y, n_threads=settings.n_threads)
     if not settings.label_features:
         return vectors
     if data.label_names is None or data.feature_names is None:
@@ -52,7 +52,7 @@ def built_tree(settings: LinearTreeParams, data: FitInput, vectors: sparse.csr_m
 
     Every third tree by similarity alone is one of wide, unbalanced clusters instead.
     """
-    y = data.y
+    y, weights = data.y, data.row_weights
     if _is_wide(settings, number):
         tree = build_tree(
             "wide",
@@ -63,7 +63,7 @@ def built_tree(settings: LinearTreeParams, data: FitInput, vectors: sparse.csr_m
             n_threads=settings.n_threads,
             progress=data.progress,
         )
-        return popular_first(tree, np.diff(y.tocsc().indptr))
+        return popular_first(tree, _weight_of_labels(data))
     balance = settings.balance
     if settings.balance_ratio is not None:
         balance = balance_of_ratio(settings.balance_ratio)
@@ -72,8 +72,8 @@ def built_tree(settings: LinearTreeParams, data: FitInput, vectors: sparse.csr_m
     tree = build_tree(
         "direct" if direct else "interpolated",
         vectors=vectors,
-        frequencies=label_frequencies(y) if y.nnz else np.ones(y.shape[1]),
-        cover_frequencies=cover_frequencies(y, settings.cover) if needs_cover and y.nnz else None,
+        frequencies=label_frequencies(y, weights=weights) if y.nnz else np.ones(y.shape[1]),
+        cover_frequencies=cover_frequencies(y, settings.cover, weights=weights) if needs_cover and y.nnz else None,
         balance=balance,
         max_leaf=settings.max_leaf,
         collapse=merged_levels(y.shape[1], settings.max_leaf, settings.arity),
@@ -81,7 +81,22 @@ def built_tree(settings: LinearTreeParams, data: FitInput, vectors: sparse.csr_m
         n_threads=settings.n_threads,
         progress=data.progress,
     )
-    return popular_first(tree, np.diff(y.tocsc().indptr))
+    return popular_first(tree, _weight_of_labels(data))
+
+
+def _weighted_rows(data: FitInput) -> sparse.csr_matrix:
+    """The rows at length 1, times their weights."""
+    rows = normalized_rows(data.x)
+    if data.row_weights is None:
+        return rows
+    values = rows.data * np.repeat(data.row_weights, np.diff(rows.indptr))
+    return sparse.csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _weight_of_labels(data: FitInput) -> npt.NDArray[Any]:
+    """The number of each label's rows, or the sum of their weights."""
+    of_entries = None if data.row_weights is None else np.repeat(data.row_weights, np.diff(data.y.indptr))
+    return np.bincount(data.y.indices, of_entries, minlength=data.n_labels)
 
 
 def leaf_size(settings: LinearTreeParams, number: int) -> int:
@@ -100,7 +115,7 @@ def _is_wide(settings: LinearTreeParams, number: int) -> bool:
     return number % 3 == 2 and not settings.balance and not settings.balance_ratio
 
 
-def popular_first(tree: LabelTree, counts: npt.NDArray[np.integer[Any]]) -> LabelTree:
+def popular_first(tree: LabelTree, counts: npt.NDArray[Any]) -> LabelTree:
     """The same tree with the labels of every leaf from many rows (`counts`) to few.
 
     The solver takes 16 neighbouring labels at once and visits a row while any of them needs it; labels with as many

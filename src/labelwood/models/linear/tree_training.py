@@ -19,7 +19,10 @@ from labelwood.progress import Progress
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What all trees of a forest learn from; label_costs: a factor for each label's positive rows, or None."""
+    """What all trees of a forest learn from.
+
+    label_costs: a factor for each label's positive rows, or None. row_cost: a factor for each row, or None.
+    """
 
     rows: Rows
     n_features: int
@@ -27,6 +30,7 @@ class TrainingRows:
     options: SolverOptions
     label_costs: npt.NDArray[np.float64] | None = None
     given_negatives: sparse.csr_matrix | None = None
+    row_cost: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ def _trained(
         options=data.options,
         progress=progress,
         what=what,
+        row_cost=data.row_cost,
     )
 
 

@@ -85,6 +85,7 @@ def updated_tree(
         progress=progress,
         what="updating classifiers",
         earlier=replace(start, first_block=start.first_block[touched], n_children=start.n_children[touched]),
+        row_cost=data.row_cost,
     )
     return grown.tree, replaced_blocks(grown, start, touched, trained)
 

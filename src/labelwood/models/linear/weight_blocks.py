@@ -231,8 +231,13 @@ def train_blocks(
     progress: Progress,
     what: str,
     earlier: Earlier | None = None,
+    row_cost: npt.NDArray[np.float32] | None = None,
 ) -> WeightBlocks:
-    """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p."""
+    """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p.
+
+    row_cost: factors of the cost of each row's errors (default: 1). A row of cost 2 counts as if it came twice, one of
+    cost 0 as if it were not there.
+    """
     with np.errstate(over="ignore"):
         square = float(np.dot(rows.data, rows.data))
     if not square <= _LARGEST_SQUARE:
@@ -241,36 +246,37 @@ def train_blocks(
             f"{_LARGEST_SQUARE:g}; scale them, or set normalize=True"
         )
     arrays, _, _ = _native.train_nodes(
-        rows.indptr,
-        rows.indices,
-        rows.data,
-        n_features,
-        row_pointers(y_by_place),
-        column_ids(y_by_place),
-        nodes.child_start,
-        nodes.child_bound,
-        nodes.extra_start,
-        nodes.extra_rows,
-        nodes.all_rows,
-        LOSSES.index(options.loss),
-        options.eps,
-        options.max_passes,
-        options.bias,
-        options.prune,
-        UNTRAINED_MARGIN,
-        options.cost_positive,
-        options.cost_negative,
-        options.rare_power,
-        options.cluster_cost,
-        options.seed,
-        options.n_threads,
-        lambda done, total: progress.step(what, done, total),
-        nodes.extra_alone,
-        nodes.child_cost,
-        None if earlier is None else earlier.blocks.native,
-        None if earlier is None else earlier.first_block,
-        None if earlier is None else earlier.n_children,
-        0 if earlier is None else earlier.first_new_row,
+        indptr=rows.indptr,
+        indices=rows.indices,
+        data=rows.data,
+        n_features=n_features,
+        label_start=row_pointers(y_by_place),
+        label_rows=column_ids(y_by_place),
+        row_cost=row_cost,
+        child_start=nodes.child_start,
+        child_bound=nodes.child_bound,
+        extra_start=nodes.extra_start,
+        extra_rows=nodes.extra_rows,
+        all_rows=nodes.all_rows,
+        extra_alone=nodes.extra_alone,
+        child_cost=nodes.child_cost,
+        loss=LOSSES.index(options.loss),
+        eps=options.eps,
+        max_passes=options.max_passes,
+        bias=options.bias,
+        prune=options.prune,
+        untrained=UNTRAINED_MARGIN,
+        cost_positive=options.cost_positive,
+        cost_negative=options.cost_negative,
+        rare_power=options.rare_power,
+        cluster_cost=options.cluster_cost,
+        seed=options.seed,
+        n_threads=options.n_threads,
+        start_blocks=None if earlier is None else earlier.blocks.native,
+        start_first_block=None if earlier is None else earlier.first_block,
+        start_children=None if earlier is None else earlier.n_children,
+        first_new_row=0 if earlier is None else earlier.first_new_row,
+        progress=lambda done, total: progress.step(what, done, total),
     )
     return WeightBlocks(n_features, arrays)
 

@@ -2,94 +2,203 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ModelFileError
 from labelwood.labelindex.graph import checked_graph, label_graph
-from labelwood.matrices import as_labels, check_same_rows, normalized_rows
-from labelwood.models.base import Arrays, Model
+from labelwood.labelspace.classes import Classes
+from labelwood.matrices import normalized_rows
+from labelwood.models.base import Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.neural.forward import bag_forward, check_encoder, dense_product, unit_rows
-from labelwood.models.neural.label_targets import EMBEDDINGS, graph_vectors, label_dim, new_label_vectors, row_targets
+from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
+from labelwood.models.fitted import Fitted
+from labelwood.models.neural.dxml_params import DXMLParams
+from labelwood.models.neural.forward import ENCODER, bag_forward, check_encoder, dense_product, unit_rows
+from labelwood.models.neural.label_targets import graph_vectors, label_dim, new_label_vectors, row_targets
 from labelwood.models.neural.neighbor_votes import NEIGHBORS, VoteRule, best_labels, chosen_rule, vote_weights, voted
-from labelwood.models.neural.point_index import PointIndex, kmeans_centroids
-from labelwood.models.neural.runtime import DEVICES, require_torch
-from labelwood.params import Params, param
+from labelwood.models.neural.point_index import POINTS, PointIndex, kmeans_centroids
+from labelwood.models.neural.runtime import require_torch
 from labelwood.progress import SILENT, Progress
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, number, part, prefixed, under, whole_number
 from labelwood.topk import TopK
 
 D = TypeVar("D", bound="DXML")
+Floats = npt.NDArray[np.float32]
 POINTS_PER_CLUSTER = 5_000
 MOST_VALIDATION_ROWS = 2_000
 FEWEST_VALIDATION_ROWS = 30  # a vote rule chosen on fewer is chance
+MOST_MODELS = 64
 ROWS_AT_ONCE = 4_096
 FALLBACK = VoteRule(10, 0.1, 0.0)
+_INDEX = "index."
+# The hidden layer is an encoder; the last one leads to the label vectors' space.
+NETWORK: Schema = {
+    **ENCODER,
+    "out": ArrayRule("float32", ("n_hidden", "n_out")),
+    "out_bias": ArrayRule("float32", ("n_out",)),
+}
 
 
-@dataclass(frozen=True)
-class DXMLParams(Params):
-    """Parameters of DXML."""
+@dataclass(frozen=True, eq=False)
+class FittedDXML(Fitted[DXMLParams]):
+    """Networks, the label vectors they aim at, the training rows as points with their labels, and how those vote.
 
-    dim: int | None = param(
-        None, "numbers in a label vector; None: as many as labels, at most 300", low=1, high=1 << 16, kind=int
-    )
-    embedding: str = param("netmf", "how label vectors come from the label graph", choices=EMBEDDINGS)
-    weighted: bool = param(True, "edges weigh the number of rows with both labels; False: 1, as in the paper")
-    self_weight: float = param(
-        10.0, "a label is its own neighbour this many times as often as it occurs; 0: not at all", low=0, high=1e6
-    )
-    window: int = param(1, "steps of a walk that count as near", low=1, high=100)
-    n_walks: int = param(10, "walks from every label (deepwalk)", low=1, high=10_000)
-    walk_length: int = param(40, "labels in a walk (deepwalk)", low=2, high=10_000)
-    hidden: int = param(512, "width of the hidden layer", low=1, high=1 << 16)
-    nonlinear: bool = param(True, "ReLU after the hidden layer; False: a linear map")
-    residual: bool = param(True, "the hidden layer also counts as it is, and what went through the ReLU corrects it")
-    input_dropout: float = param(0.4, "share of the features that a training step leaves out", low=0, high=0.95)
-    dropout: float = param(0.5, "share of the hidden units that a training step leaves out", low=0, high=0.95)
-    out_norm: bool = param(True, "the network's vectors and its targets have length 1 while it learns")
-    n_models: int = param(
-        3, "networks side by side, each with its own seed; their cosines are averaged", low=1, high=64
-    )
-    epochs: int = param(20, "passes over the training rows", low=0, high=100_000)
-    batch_size: int = param(128, "rows in a training step", low=1)
-    optimizer: str = param(
-        "even",
-        "adam; even: adam, but feature weights by steps in proportion to their gradients; sgd: as in the paper",
-        choices=("even", "adam", "sgd"),
-    )
-    learning_rate: float = param(0.002, "size of a training step", low=0, low_open=True)
-    weight_decay: float = param(0.0, "pull of the weights to zero", low=0)
-    swa_start: float = param(1.0, "share of the epochs after which weights are averaged; 1: never", low=0, high=1)
-    n_clusters: int | None = param(
-        None, "k-means parts of the training rows; None: one per 5,000 rows", low=1, high=1 << 20, kind=int
-    )
-    nprobe: int = param(4, "parts that are looked into", low=1)
-    n_neighbors: int | None = param(
-        None, "training rows that vote; None: chosen on held-out rows", low=1, high=100_000, kind=int
-    )
-    temperature: float | None = param(
-        None,
-        "a neighbour votes with exp(cosine / temperature), inf: all alike; None: chosen",
-        low=0,
-        low_open=True,
-        kind=float,
-    )
-    blend: float | None = param(
-        None, "weight of a label's own cosine beside the votes; None: chosen on held-out rows", low=0, kind=float
-    )
-    validation: float = param(0.1, "share of the rows held out to choose how neighbours vote", low=0, high=0.5)
-    device: str = param("auto", "where the network is trained", choices=DEVICES)
+    n_trained_labels: the labels that were there when the networks were trained; later ones follow.
+    """
+
+    name = "dxml"
+    networks: tuple[Arrays, ...]
+    label_vectors: Floats
+    n_trained_labels: int
+    index: PointIndex
+    rule: VoteRule
+    training: Mapping[str, float | None]
+
+    # answering
+
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k labels with the most votes of each row's neighbours; labels without a vote are no answers."""
+        rows = normalized_rows(x)
+        parts = [
+            self._answers(rows[begin : begin + ROWS_AT_ONCE], k, n_threads)
+            for begin in range(0, rows.shape[0], ROWS_AT_ONCE)
+        ]
+        return TopK(np.vstack([part.labels for part in parts]), np.vstack([part.scores for part in parts]))
+
+    def _answers(self, rows: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
+        queries, ids, cosines = self._neighbors(rows, n_threads)
+        return best_labels(voted(ids, cosines, self.index.y, self.rule, queries, self._label_points), k)
+
+    def _neighbors(
+        self, rows: sparse.csr_matrix, n_threads: int | None
+    ) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+        """(points of the rows, ids of the nearest training points, cosines with them)."""
+        queries = embedded(self.networks, rows, n_threads)
+        return (queries, *self.index.nearest(queries, self.rule.k, self.settings.nprobe, n_threads))
+
+    @cached_property
+    def _label_points(self) -> Floats:
+        """The label vectors in the space of the points, which the blend compares."""
+        n_models = len(self.networks)
+        if n_models == 1 or not self.rule.blend:
+            return self.label_vectors
+        return np.asarray(np.tile(self.label_vectors, n_models) * np.float32(n_models**-0.5), np.float32)
+
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """The neighbours that vote for the label, each with the weight of its vote, and what the blend adds."""
+        queries, ids, cosines = self._neighbors(normalized_rows(row), n_threads)
+        weights = vote_weights(cosines, self.rule.temperature)[0]
+        y = self.index.y
+        parts = [
+            Contribution(0, -1, weight, 1.0, weight, row=int(self.index.rows[place]))
+            for place, weight in zip(ids[0].tolist(), weights.tolist(), strict=True)
+            if place >= 0 and label in y.indices[y.indptr[place] : y.indptr[place + 1]]
+        ]
+        if parts and self.rule.blend:
+            cosine = max(0.0, float((queries[0] * self._label_points[label]).sum(dtype=np.float64)))
+            parts.append(Contribution(0, -1, cosine, self.rule.blend, cosine * self.rule.blend))
+        score = math.fsum(part.contribution for part in parts)
+        log_score = math.log(score) if score > 0 else -math.inf
+        return Explanation(label, score, (NodeScore(0, score, log_score),), tuple(parts))
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """The scores as shares of the largest that there can be: all votes, and a blended cosine of 1."""
+        return np.asarray(np.clip(scores / np.float32(1 + self.rule.blend), 0, 1), np.float32)
+
+    def structure(self) -> dict[str, float]:
+        """How many points, clusters and votes there are, and how even the clusters."""
+        sizes = np.diff(self.index.starts)
+        return {
+            "points": float(len(self.index)),
+            "clusters": float(len(sizes)),
+            "largest cluster": float(sizes.max(initial=0)),
+            "neighbours that vote": float(self.rule.k),
+            "vector length": float(self.index.store.dim),
+        }
+
+    # more rows and labels
+
+    def grown(self, x: sparse.csr_matrix, y: sparse.csr_matrix, classes: Classes, n_threads: int | None) -> FittedDXML:
+        """The state with more rows to answer from; y has the columns of classes, the known ones first."""
+        labelled = np.flatnonzero(np.diff(y.indptr))
+        points = embedded(self.networks, normalized_rows(x)[labelled], n_threads)
+        n_rows = self.trained_on.n_rows
+        index = self.index.grown(points, y[labelled], n_rows + labelled)
+        vectors = self.label_vectors[: self.n_trained_labels]
+        if classes.n > self.n_trained_labels:
+            added = new_label_vectors(index.y, vectors, classes.n - self.n_trained_labels)
+            vectors = np.concatenate([vectors, added])
+        counts = np.bincount(index.y.indices, minlength=classes.n).astype(np.int64)
+        trained_on = replace(self.trained_on, n_rows=n_rows + int(x.shape[0]), label_counts=counts, classes=classes)
+        return replace(self, trained_on=trained_on, label_vectors=vectors, index=index)
+
+    # storage
+
+    @classmethod
+    def schema(cls, settings: DXMLParams, facts: Mapping[str, Any]) -> Schema:
+        """The label vectors, every network and the points."""
+        rules = {"label_vectors": ArrayRule("float32", ("n_labels", "n_vector")), **under(_INDEX, POINTS)}
+        for prefix in _network_names(whole_number(facts, "n_models", 1, MOST_MODELS, cls.name)):
+            rules |= under(prefix, NETWORK)
+        return rules
+
+    def arrays(self) -> Arrays:
+        """The label vectors, the networks and the points."""
+        arrays: Arrays = {"label_vectors": self.label_vectors}
+        for prefix, network in zip(_network_names(len(self.networks)), self.networks, strict=True):
+            arrays |= prefixed(prefix, network)
+        return arrays | prefixed(_INDEX, self.index.arrays())
+
+    def facts(self) -> dict[str, Any]:
+        """How neighbours vote, how many networks and trained labels there are, and what training reached."""
+        temperature = self.rule.temperature
+        return {
+            "n_neighbors": self.rule.k,
+            "temperature": None if math.isinf(temperature) else temperature,  # JSON has no infinity
+            "blend": self.rule.blend,
+            "n_models": len(self.networks),
+            "n_trained_labels": self.n_trained_labels,
+            **self.training,
+        }
+
+    @classmethod
+    def restore(
+        cls, settings: DXMLParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedDXML:
+        """The state of saved networks and points; ModelFileError if they do not fit together."""
+        vectors = arrays["label_vectors"]
+        n_models = whole_number(facts, "n_models", 1, MOST_MODELS, cls.name)
+        networks = tuple(part(prefix, arrays) for prefix in _network_names(n_models))
+        for network in networks:
+            encoder = {name: array for name, array in network.items() if name in ENCODER}
+            hidden = check_encoder(encoder, trained_on.n_features, cls.name)
+            if ("outer" in encoder) != (settings.nonlinear and settings.residual):
+                raise ModelFileError("dxml: the hidden layer is not the one that the parameters ask for")
+            if network["out"].shape != (hidden, vectors.shape[1]):
+                raise ModelFileError(
+                    f"dxml: the last layer is {network['out'].shape}, not {(hidden, vectors.shape[1])}"
+                )
+        index = PointIndex.restore(part(_INDEX, arrays), trained_on.n_labels, n_models * vectors.shape[1])
+        rule = VoteRule(
+            whole_number(facts, "n_neighbors", 1, 1 << 30, cls.name),
+            math.inf if facts["temperature"] is None else number(facts, "temperature", 0, cls.name, low_open=True),
+            number(facts, "blend", 0, cls.name),
+        )
+        n_trained = whole_number(facts, "n_trained_labels", 0, trained_on.n_labels, cls.name)
+        training = {name: facts[name] for name in ("validation_p1", "loss")}
+        return cls(settings, trained_on, networks, vectors, n_trained, index, rule, training)
 
 
-class DXML(Model):
+class DXML(Model[DXMLParams, FittedDXML]):
     """Label vectors from the label graph, a network that regresses to their mean, k nearest rows vote.
 
     Zhang et al., "Deep extreme multi-label learning", ICMR 2018. A score is the share of votes (plus `blend` times the
@@ -98,9 +207,8 @@ class DXML(Model):
 
     name = "dxml"
     Parameters = DXMLParams
-    _label_graph: Any = None
-
-    # training
+    FittedState = FittedDXML
+    explains_by_rows = True
 
     def fit(
         self: D,
@@ -116,252 +224,137 @@ class DXML(Model):
         label_graph: symmetric weights (n_labels, n_labels) instead of co-occurrence, such as a hierarchy
         (labelindex.graph.edge_graph). memory: see Model.fit.
         """
-        self._label_graph = label_graph
-        try:
-            return super().fit(x, y, memory=memory, progress=progress)
-        finally:
-            del self._label_graph
-
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        require_torch("dxml")
-        rows = normalized_rows(x)
-        if self._label_graph is None:
-            options = {"weighted": parameters.weighted, "self_weight": parameters.self_weight, "seed": parameters.seed}
-            graph = label_graph(y, **options)
-        else:
-            graph = checked_graph(self._label_graph, y.shape[1])
-        progress.step("label vectors", 0, 1)
-        vectors = graph_vectors(graph, rows, y, parameters)
-        progress.step("label vectors", 1, 1)
-        labelled = np.flatnonzero(np.diff(y.indptr))
-        rule, p1 = self._choose_rule(rows[labelled], y[labelled], vectors, parameters, progress)
-        networks, loss = _networks(rows[labelled], y[labelled], vectors, parameters, progress)
-        points = embedded(networks, rows[labelled], parameters.n_threads)
-        index = _indexed(points, y[labelled], labelled, parameters)
-        self._take(networks, vectors, vectors.shape[0], index, rule, {"validation_p1": p1, "loss": loss})
-
-    def _choose_rule(
-        self, rows: sparse.csr_matrix, y: sparse.csr_matrix, vectors: Any, parameters: Any, progress: Progress
-    ) -> tuple[VoteRule, float | None]:
-        """(the rule by which neighbours vote, its P@1 on held-out rows): from one network that has not seen them."""
-        from labelwood.models.neural.sampling import validation_split
-
-        fixed = (parameters.n_neighbors, parameters.temperature, parameters.blend)
-        if None not in fixed:
-            return VoteRule(*fixed), None
-        seen, held = validation_split(rows.shape[0], parameters.validation, parameters.seed, MOST_VALIDATION_ROWS)
-        if len(held) < FEWEST_VALIDATION_ROWS:
-            k, temperature, blend = (
-                given if given is not None else usual
-                for given, usual in zip(fixed, (FALLBACK.k, FALLBACK.temperature, FALLBACK.blend), strict=True)
-            )
-            return VoteRule(int(k), temperature, blend), None
-        one = dataclasses.replace(parameters, n_models=1)
-        networks, _ = _networks(rows[seen], y[seen], vectors, one, progress)
-        index = _indexed(embedded(networks, rows[seen], parameters.n_threads), y[seen], seen, parameters)
-        queries = embedded(networks, rows[held], parameters.n_threads)
-        width = parameters.n_neighbors or min(max(NEIGHBORS), len(index))
-        ids, cosines = index.nearest(queries, width, parameters.nprobe, parameters.n_threads)
-        return chosen_rule(ids, cosines, index.y, queries, vectors, y[held], fixed)
-
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        n_labels, dim = y.shape[1], label_dim(parameters.dim, y.shape[1])
-        widths = parameters.hidden * (x.shape[1] + parameters.hidden + dim) * 4
-        # Weights, their gradients and two moments; averaged weights; then the finished networks.
-        network = widths * (4 + (parameters.swa_start < 1)) + parameters.n_models * widths
-        points = x.shape[0] * dim * parameters.n_models * 4 * 5
-        graph = 16 * min(float(n_labels) ** 2, 60 * float((np.diff(y.indptr).astype(np.float64) ** 2).sum()))
-        votes = ROWS_AT_ONCE * max(NEIGHBORS) * (16 + 12 * max(1, y.nnz // max(1, y.shape[0])))
-        return int(network + points + graph + votes + 24 * x.nnz + (300 << 20))
-
-    # more rows and labels
+        return self._learn(checked_input(x, y, label_graph=label_graph, progress=progress), memory)
 
     def partial_fit(self: D, x: Any, y: Any = None) -> D:
         """The model itself with more rows, and perhaps more labels, to answer from; the network stays as it is.
 
-        y may have more columns than before: these labels are new, and their vectors are the mean of the labels they
-        occur with. Adding rows one by one or all at once gives the same model. An untrained model is trained.
+        y may have labels that are new: more columns than before, or new ids or names. Their vectors are the mean of
+        the labels they occur with. Adding rows one by one or all at once gives the same model, if the columns are the
+        same. An untrained model is trained.
         """
-        if not hasattr(self, "n_labels_"):
+        if self._fitted is None:
             return self.fit(x, y)
-        names = None
-        if isinstance(x, Dataset):
-            if y is not None:
-                raise DataError("partial_fit takes a Dataset alone, or x and y")
-            names = None if x.label_names is None else tuple(x.label_names)
-            x, y = x.features(), x.y
-        elif y is None:
-            raise DataError("partial_fit needs labels: partial_fit(x, y) or partial_fit(dataset)")
-        features, labels = self._checked_features(x), as_labels(y)
-        check_same_rows(features, labels)
-        n_labels = labels.shape[1]
-        if n_labels < self.n_labels_:
-            raise DataError(f"y has {n_labels} labels, but the model already has {self.n_labels_}")
-        self._check_new_names(names, n_labels)
-        labelled = np.flatnonzero(np.diff(labels.indptr))
-        points = embedded(self.networks_, normalized_rows(features)[labelled], self.parameters_.n_threads)
-        index = self.index_.grown(points, labels[labelled], self.n_rows_ + labelled)
-        trained = self.label_vectors_[: self.n_trained_labels_]
-        vectors = trained
-        if n_labels > self.n_trained_labels_:
-            added = new_label_vectors(index.y, trained, n_labels - self.n_trained_labels_)
-            vectors = np.concatenate([trained, added])
-        self._take(self.networks_, vectors, self.n_trained_labels_, index, self.rule_, self.training_)
-        self.n_rows_ += features.shape[0]
-        self.n_labels_ = n_labels
-        self.label_counts_ = np.bincount(index.y.indices, minlength=n_labels).astype(np.int64)
-        if names is not None:
-            self.label_names_ = names
+        state = self.fitted_
+        data = checked_input(x, y, what="partial_fit")
+        known = state.trained_on.classes
+        if isinstance(x, Dataset) or (data.classes.ids is None and data.classes.names is None):
+            labels, classes = data.y, _more_columns(known, data.classes)
+        else:
+            labels, classes = known.matrix(y), _more_labels(known, data.classes)
+        self._fitted = state.grown(self._checked_features(x), labels, classes, self._threads())
         return self
 
-    def _check_new_names(self, names: tuple[str, ...] | None, n_labels: int) -> None:
-        known = self.label_names_
-        if known is not None and names is None and n_labels > len(known):
-            raise DataError(f"{n_labels - len(known)} new labels need names: give a Dataset with label_names")
-        if known is not None and names is not None and names[: len(known)] != known:
-            raise DataError("the first label names must be those that the model knows, in the same order")
+    @staticmethod
+    def _train(settings: DXMLParams, data: FitInput) -> FittedDXML:
+        require_torch("dxml")
+        rows, y = normalized_rows(data.x), data.y
+        if data.label_graph is None:
+            graph = label_graph(y, weighted=settings.weighted, self_weight=settings.self_weight, seed=settings.seed)
+        else:
+            graph = checked_graph(data.label_graph, data.n_labels)
+        data.progress.step("label vectors", 0, 1)
+        vectors = graph_vectors(graph, rows, y, settings)
+        data.progress.step("label vectors", 1, 1)
+        labelled = np.flatnonzero(np.diff(y.indptr))
+        rows, y = rows[labelled], y[labelled]
+        rule, p1 = _chosen_rule(rows, y, vectors, settings, data.progress)
+        networks, loss = _trained_networks(rows, y, vectors, settings, data.progress)
+        index = _indexed(embedded(networks, rows, settings.n_threads), y, labelled, settings)
+        training = {"validation_p1": p1, "loss": loss}
+        return FittedDXML(settings, data.trained_on(), networks, vectors, len(vectors), index, rule, training)
 
-    # answering
-
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        rows = normalized_rows(x)
-        parts = [
-            self._answers(rows[begin : begin + ROWS_AT_ONCE], k) for begin in range(0, rows.shape[0], ROWS_AT_ONCE)
-        ]
-        return TopK(np.vstack([part.labels for part in parts]), np.vstack([part.scores for part in parts]))
-
-    def _answers(self, rows: sparse.csr_matrix, k: int) -> TopK:
-        queries, ids, cosines = self._neighbors(rows)
-        whole = _tiled(self.label_vectors_, len(self.networks_))
-        return best_labels(voted(ids, cosines, self.index_.y, self.rule_, queries, whole), k)
-
-    def _neighbors(self, rows: sparse.csr_matrix) -> tuple[Any, Any, Any]:
-        queries = embedded(self.networks_, rows, self.parameters_.n_threads)
-        found = self.index_.nearest(queries, self.rule_.k, self.parameters_.nprobe, self.parameters_.n_threads)
-        return (queries, *found)
-
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        queries, ids, cosines = self._neighbors(normalized_rows(row))
-        weights = vote_weights(cosines, self.rule_.temperature)[0]
-        parts = []
-        for place, weight in zip(ids[0].tolist(), weights.tolist(), strict=True):
-            if (
-                place >= 0
-                and label in self.index_.y.indices[self.index_.y.indptr[place] : self.index_.y.indptr[place + 1]]
-            ):
-                parts.append(Contribution(0, -1, weight, 1.0, weight, row=int(self.index_.rows[place])))
-        if parts and self.rule_.blend:
-            whole = _tiled(self.label_vectors_, len(self.networks_))
-            cosine = max(0.0, float((queries[0] * whole[label]).sum(dtype=np.float64)))
-            parts.append(Contribution(0, -1, cosine, self.rule_.blend, cosine * self.rule_.blend))
-        score = math.fsum(part.contribution for part in parts)
-        return Explanation(
-            label, score, (NodeScore(0, score, math.log(score) if score > 0 else -math.inf),), tuple(parts)
-        )
-
-    def structure(self) -> dict[str, float]:
-        """How many points, clusters and votes there are, and how even the clusters."""
-        sizes = np.diff(self.index_.starts)
-        return {
-            "points": float(len(self.index_)),
-            "clusters": float(len(sizes)),
-            "largest cluster": float(sizes.max(initial=0)),
-            "neighbours that vote": float(self.rule_.k),
-            "vector length": float(self.index_.store.dim),
-        }
-
-    # the saved state
-
-    def _take(
-        self,
-        networks: list[Arrays],
-        vectors: Any,
-        n_trained: int,
-        index: PointIndex,
-        rule: VoteRule,
-        training: Mapping[str, float | None],
-    ) -> None:
-        self.networks_, self.label_vectors_, self.n_trained_labels_ = networks, vectors, n_trained
-        self.index_, self.rule_, self.training_ = index, rule, dict(training)
-
-    def _arrays(self) -> Arrays:
-        found: Arrays = {"label_vectors": self.label_vectors_}
-        for number, network in enumerate(self.networks_):
-            found |= {f"network{number}.{name}": array for name, array in network.items()}
-        return found | {f"index.{name}": array for name, array in self.index_.arrays().items()}
-
-    def _facts(self) -> dict[str, Any]:
-        temperature = self.rule_.temperature
-        return {
-            "n_neighbors": self.rule_.k,
-            "temperature": None if math.isinf(temperature) else temperature,  # JSON has no infinity
-            "blend": self.rule_.blend,
-            "n_models": len(self.networks_),
-            "n_trained_labels": self.n_trained_labels_,
-            **self.training_,
-        }
-
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        vectors = arrays["label_vectors"]
-        if vectors.dtype != np.float32 or vectors.ndim != 2 or vectors.shape[0] != self.n_labels_:
-            raise ModelFileError(f"dxml: {vectors.dtype} label vectors {vectors.shape} for {self.n_labels_} labels")
-        networks = []
-        n_models = facts["n_models"]
-        if isinstance(n_models, bool) or not isinstance(n_models, int) or not 1 <= n_models <= 64:
-            raise ModelFileError(f"dxml: {n_models!r:.40} networks")
-        for number in range(n_models):
-            own = f"network{number}."
-            network = {name.removeprefix(own): array for name, array in arrays.items() if name.startswith(own)}
-            hidden = check_encoder(network, self.n_features_, "dxml")
-            for name, shape in (("out", (hidden, vectors.shape[1])), ("out_bias", (vectors.shape[1],))):
-                if network[name].dtype != np.float32 or network[name].shape != shape:
-                    raise ModelFileError(f"dxml: {name} must be float32 {shape}, but is {network[name].shape}")
-            networks.append(network)
-        own = "index."
-        parts = {name.removeprefix(own): array for name, array in arrays.items() if name.startswith(own)}
-        index = PointIndex.restore(parts, self.n_labels_, n_models * vectors.shape[1])
-        temperature = math.inf if facts["temperature"] is None else float(facts["temperature"])
-        rule = VoteRule(int(facts["n_neighbors"]), temperature, float(facts["blend"]))
-        if not 1 <= rule.k <= 1 << 30 or not temperature > 0 or not 0 <= rule.blend < math.inf:
-            raise ModelFileError(f"dxml: votes by {rule}")
-        n_trained = facts["n_trained_labels"]
-        if isinstance(n_trained, bool) or not isinstance(n_trained, int) or not 0 <= n_trained <= self.n_labels_:
-            raise ModelFileError(f"dxml: {n_trained!r:.40} of {self.n_labels_} labels were there in training")
-        training = {name: facts[name] for name in ("validation_p1", "loss")}
-        self._take(networks, vectors, n_trained, index, rule, training)
+    @staticmethod
+    def _training_memory(settings: DXMLParams, data: FitInput) -> int:
+        x, y, n_labels = data.x, data.y, data.n_labels
+        dim = label_dim(settings.dim, n_labels)
+        widths = settings.hidden * (x.shape[1] + settings.hidden + dim) * 4
+        # Weights, their gradients and two moments; averaged weights; then the finished networks.
+        network = widths * (4 + (settings.swa_start < 1)) + settings.n_models * widths
+        points = x.shape[0] * dim * settings.n_models * 4 * 5
+        graph = 16 * min(float(n_labels) ** 2, 60 * float((np.diff(y.indptr).astype(np.float64) ** 2).sum()))
+        votes = ROWS_AT_ONCE * max(NEIGHBORS) * (16 + 12 * max(1, y.nnz // max(1, y.shape[0])))
+        return int(network + points + graph + votes + 24 * x.nnz + (300 << 20))
 
 
-def embedded(networks: list[Arrays], rows: sparse.csr_matrix, n_threads: int | None) -> Any:
+def embedded(networks: Sequence[Arrays], rows: sparse.csr_matrix, n_threads: int | None) -> Floats:
     """The points (n, dim * n_models) of normalised rows: unit vectors of every network, side by side, of length 1.
 
     The product of two points is then the mean of the networks' cosines.
     """
     parts = []
     for network in networks:
-        found = dense_product(bag_forward(network, rows, n_threads), network["out"], n_threads)
-        found += network["out_bias"]
-        parts.append(unit_rows(found))
+        sums = dense_product(bag_forward(network, rows, n_threads), network["out"], n_threads)
+        sums += network["out_bias"]
+        parts.append(unit_rows(sums))
     if len(parts) == 1:
         return parts[0]
-    return np.hstack(parts) * np.float32(len(parts) ** -0.5)
+    return np.asarray(np.hstack(parts) * np.float32(len(parts) ** -0.5), np.float32)
 
 
-def _tiled(vectors: Any, n_models: int) -> Any:
-    """Label vectors in the space of the points."""
-    return vectors if n_models == 1 else np.tile(vectors, n_models) * np.float32(n_models**-0.5)
+def _network_names(n_models: int) -> list[str]:
+    """What the names of each network's arrays begin with."""
+    return [f"network{number}." for number in range(n_models)]
 
 
-def _networks(
-    rows: sparse.csr_matrix, y: sparse.csr_matrix, vectors: Any, parameters: Any, progress: Progress
-) -> tuple[list[Arrays], float]:
+def _chosen_rule(
+    rows: sparse.csr_matrix, y: sparse.csr_matrix, vectors: Floats, settings: DXMLParams, progress: Progress
+) -> tuple[VoteRule, float | None]:
+    """(the rule by which neighbours vote, its P@1 on held-out rows): from one network that has not seen them."""
+    from labelwood.models.neural.sampling import validation_split
+
+    k, temperature, blend = fixed = (settings.n_neighbors, settings.temperature, settings.blend)
+    if k is not None and temperature is not None and blend is not None:
+        return VoteRule(k, temperature, blend), None
+    seen, held = validation_split(rows.shape[0], settings.validation, settings.seed, MOST_VALIDATION_ROWS)
+    if len(held) < FEWEST_VALIDATION_ROWS:
+        return VoteRule(
+            FALLBACK.k if k is None else k,
+            FALLBACK.temperature if temperature is None else temperature,
+            FALLBACK.blend if blend is None else blend,
+        ), None
+    networks, _ = _trained_networks(rows[seen], y[seen], vectors, replace(settings, n_models=1), progress)
+    index = _indexed(embedded(networks, rows[seen], settings.n_threads), y[seen], seen, settings)
+    queries = embedded(networks, rows[held], settings.n_threads)
+    width = k or min(max(NEIGHBORS), len(index))
+    ids, cosines = index.nearest(queries, width, settings.nprobe, settings.n_threads)
+    return chosen_rule(ids, cosines, index.y, queries, vectors, y[held], fixed)
+
+
+def _trained_networks(
+    rows: sparse.csr_matrix, y: sparse.csr_matrix, vectors: Floats, settings: DXMLParams, progress: Progress
+) -> tuple[tuple[Arrays, ...], float]:
+    """(the networks, their mean loss)."""
     from labelwood.models.neural.dxml_training import trained_network
 
-    targets = row_targets(y, vectors, unit=parameters.out_norm)
-    found = [trained_network(rows, targets, parameters, number, progress) for number in range(parameters.n_models)]
-    return [arrays for arrays, _ in found], float(np.mean([loss for _, loss in found]))
+    targets = row_targets(y, vectors, unit=settings.out_norm)
+    trained = [trained_network(rows, targets, settings, number, progress) for number in range(settings.n_models)]
+    return tuple(arrays for arrays, _ in trained), float(np.mean([loss for _, loss in trained]))
 
 
-def _indexed(points: Any, y: sparse.csr_matrix, rows: Any, parameters: Any) -> PointIndex:
-    n_clusters = parameters.n_clusters or max(1, len(points) // POINTS_PER_CLUSTER)
-    centroids = kmeans_centroids(points, n_clusters, parameters.seed, parameters.n_threads)
-    return PointIndex(points, y, np.asarray(rows, np.int64), centroids)
+def _indexed(points: Floats, y: sparse.csr_matrix, rows: npt.NDArray[np.int64], settings: DXMLParams) -> PointIndex:
+    n_clusters = settings.n_clusters or max(1, len(points) // POINTS_PER_CLUSTER)
+    centroids = kmeans_centroids(points, n_clusters, settings.seed, settings.n_threads)
+    return PointIndex.of(points, y, np.asarray(rows, np.int64), centroids)
+
+
+def _more_columns(known: Classes, given: Classes) -> Classes:
+    """What the columns of a matrix stand for whose first columns are the model's; DataError if they cannot be."""
+    if given.n < known.n:
+        raise DataError(f"y has {given.n} labels, but the model already has {known.n}")
+    if known.names is not None and given.names is not None and given.names[: known.n] != known.names:
+        raise DataError("the first label names must be those that the model knows, in the same order")
+    if given.n > known.n and given.names is None and (known.names is not None or known.ids is not None):
+        needed = "ids: give lists of ids" if known.names is None else "names: give a Dataset with label_names"
+        raise DataError(f"{given.n - known.n} new labels need {needed}")
+    return Classes(given.n, known.ids, known.names if given.names is None else given.names)
+
+
+def _more_labels(known: Classes, given: Classes) -> Classes:
+    """The model's labels and, behind them, those of the given ids or names that are new."""
+    before = set(known.array().tolist())
+    new = [label for label in given.array().tolist() if label not in before]
+    if known.names is not None:
+        return Classes(known.n + len(new), names=(*known.names, *new))
+    ids = np.concatenate([known.array(), np.array(new, np.int64)])
+    return Classes(len(ids), None if np.array_equal(ids, np.arange(len(ids))) else ids)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -11,12 +9,14 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from labelwood.data.keyed_random import keyed_bits
-from labelwood.models.neural.encoders import Arrays, BagEncoder
+from labelwood.models.neural.dxml_params import DXMLParams
+from labelwood.models.neural.encoders import BagEncoder
 from labelwood.models.neural.losses import smooth_l1_loss
 from labelwood.models.neural.runtime import chosen_device
 from labelwood.models.neural.sampling import RowBatch, row_batch
 from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
 from labelwood.progress import Progress
+from labelwood.storage.schema import Arrays
 
 _SPREAD = 0.1  # of the first weights: features too rare to learn from stay nearly silent
 Float32 = npt.NDArray[np.float32]
@@ -28,20 +28,20 @@ class Regressor(nn.Module):
     With `residual` the hidden layer is e + V relu(e) + c for e = x W1 + b1: the linear map and a correction of it.
     """
 
-    def __init__(self, n_features: int, dim: int, parameters: Any) -> None:
+    def __init__(self, n_features: int, dim: int, settings: DXMLParams) -> None:
         super().__init__()
         self.encoder = BagEncoder(
             n_features,
-            parameters.hidden,
+            settings.hidden,
             residual=False,
-            dropout=parameters.dropout,
-            activation="relu" if parameters.nonlinear else "none",
-            sparse=parameters.optimizer != "sgd",
-            corrected=parameters.nonlinear and parameters.residual,
-            spread=_SPREAD if parameters.optimizer == "even" else 1.0,
+            dropout=settings.dropout,
+            activation="relu" if settings.nonlinear else "none",
+            sparse=settings.optimizer != "sgd",
+            corrected=settings.nonlinear and settings.residual,
+            spread=_SPREAD if settings.optimizer == "even" else 1.0,
         )
-        self.out = nn.Linear(parameters.hidden, dim)
-        self.out_norm = parameters.out_norm
+        self.out = nn.Linear(settings.hidden, dim)
+        self.out_norm = settings.out_norm
 
     def forward(self, batch: RowBatch) -> Tensor:
         """The vectors (n, dim) of sparse rows."""
@@ -56,16 +56,16 @@ class Regressor(nn.Module):
 
 
 def trained_network(
-    x: sparse.csr_matrix, targets: Float32, parameters: Any, number: int, progress: Progress
+    x: sparse.csr_matrix, targets: Float32, settings: DXMLParams, number: int, progress: Progress
 ) -> tuple[Arrays, float]:
     """(arrays of the trained network, its last mean loss); `number` tells networks of one model apart."""
-    seed = int(keyed_bits(parameters.seed, 0x64786D6C, number)) >> 1
+    seed = int(keyed_bits(settings.seed, 0x64786D6C, number)) >> 1
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = Regressor(x.shape[1], targets.shape[1], parameters)
-    device = chosen_device(parameters.device)
+        network = Regressor(x.shape[1], targets.shape[1], settings)
+    device = chosen_device(settings.device)
     wanted = torch.from_numpy(targets)
-    keep = 1.0 - parameters.input_dropout
+    keep = 1.0 - settings.input_dropout
 
     def batch_loss(rows: npt.NDArray[np.int64], step: int) -> Tensor:
         batch = row_batch(x, rows, device)
@@ -74,24 +74,25 @@ def trained_network(
             batch = RowBatch(thin.indices, thin.offsets, thin.values / keep)
         return smooth_l1_loss(network(batch), wanted[torch.from_numpy(rows)].to(device))
 
-    lr = parameters.learning_rate
-    if parameters.optimizer == "sgd":
-        groups = [ParameterGroup(list(network.parameters()), lr, "sgd", parameters.weight_decay, momentum=0.9)]
+    lr = settings.learning_rate
+    if settings.optimizer == "sgd":
+        groups = [ParameterGroup(list(network.parameters()), lr, "sgd", settings.weight_decay, momentum=0.9)]
     else:
-        table = {"even": "even_sgd", "adam": "sparse_adam"}[parameters.optimizer]
+        table = {"even": "even_sgd", "adam": "sparse_adam"}[settings.optimizer]
         dense = [*network.encoder.dense_parameters(), *network.out.parameters()]
         groups = [
-            ParameterGroup(network.encoder.table_parameters(), lr, table, parameters.weight_decay),
-            ParameterGroup(dense, lr, "adamw", parameters.weight_decay),
+            ParameterGroup(network.encoder.table_parameters(), lr, table, settings.weight_decay),
+            ParameterGroup(dense, lr, "adamw", settings.weight_decay),
         ]
+    # One torch thread: its matrix products round as the number of threads says, and a seed must give the same bytes.
     plan = TrainingPlan(
-        epochs=parameters.epochs if x.shape[0] else 0,
-        batch_size=parameters.batch_size,
+        epochs=settings.epochs if x.shape[0] else 0,
+        batch_size=settings.batch_size,
         seed=seed,
-        schedule="constant" if parameters.optimizer == "sgd" else "linear",
-        swa_start=parameters.swa_start,
-        device=parameters.device,
-        n_threads=parameters.n_threads,
+        schedule="constant" if settings.optimizer == "sgd" else "linear",
+        swa_start=settings.swa_start,
+        device=settings.device,
+        n_threads=1,
     )
     history = train(network, groups, batch_loss, x.shape[0], plan, progress=progress)
     return network.arrays(), history.losses[-1] if history.losses else 0.0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.neural.forward import ACTIVATIONS, LINEAR_SUM, sparse_product
+from labelwood.models.neural.forward import ACTIVATIONS, LINEAR_SUM, gain, sparse_product
 from labelwood.neighbors.index import NeighborIndex
 from labelwood.topk import TopK
 
@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def answers(
-    vectors: Callable[[sparse.csr_matrix], Floats],
+    vectors: Callable[[sparse.csr_matrix, int | None], Floats],
     x: sparse.csr_matrix,
     k: int,
     index: NeighborIndex | None,
@@ -40,7 +40,7 @@ def answers(
     if near and index is not None:
         for begin in range(0, x.shape[0], _ROWS_AT_ONCE):
             part = slice(begin, begin + _ROWS_AT_ONCE)
-            places, cosines = index.search(vectors(x[part]), near, n_threads=n_threads)
+            places, cosines = index.search(vectors(x[part], n_threads), near, n_threads=n_threads)
             labels[part, :near] = seen[places]
             scores[part, :near] = np.clip(cosines, _LEAST, 1)
     return TopK(labels, scores)
@@ -64,7 +64,7 @@ def vector_reasons(
     after = before
     if "outer" in arrays:
         outer = arrays["outer"].astype(np.float64)
-        on = (before > 0).astype(np.float64) if ACTIVATIONS[int(arrays["kind"][0])] == "relu" else np.ones_like(before)
+        on = gain(before, ACTIVATIONS[int(arrays["kind"][0])])
         skip = int(arrays["kind"][1]) == LINEAR_SUM  # the map's linear part is added to what the ReLUs let through
         dim = len(back)
         after = (before * on) @ outer + arrays["outer_bias"] + (before[:dim] if skip else 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,15 +12,19 @@ from labelwood.errors import ParamError, unknown_name
 from labelwood.models.neural.forward import ACTIVATED_SUM, ACTIVATIONS, LINEAR_SUM, NO_SUM
 from labelwood.models.neural.sampling import RowBatch
 from labelwood.models.neural.sparse_layer import SparseLinear
-
-Arrays = dict[str, np.ndarray[Any, Any]]
+from labelwood.storage.schema import Arrays
 
 
 def _same(vectors: Tensor) -> Tensor:
     return vectors
 
 
-_TORCH: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "none": _same}
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "none": _same,
+}
 
 
 class _Block(nn.Module):
@@ -45,7 +48,7 @@ class _Block(nn.Module):
             _near_zero(last)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        function = _TORCH[self.activation]
+        function = FUNCTIONS[self.activation]
         first: Tensor = self.dropout(function(vectors + self.bias))
         if self.inner is None:
             return first
@@ -77,7 +80,7 @@ class _CorrectedBlock(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         vectors = vectors + self.bias
-        corrected: Tensor = self.dropout(vectors) + self.outer(self.dropout(_TORCH[self.activation](vectors)))
+        corrected: Tensor = self.dropout(vectors) + self.outer(self.dropout(FUNCTIONS[self.activation](vectors)))
         return corrected
 
     def arrays(self) -> Arrays:
@@ -97,12 +100,12 @@ def _near_zero(layer: nn.Linear) -> None:
 
 
 def _block_arrays(bias: Tensor, layers: Mapping[str, nn.Linear | None], activation: str, added: int) -> Arrays:
-    found: dict[str, Tensor] = {"bias": bias}
+    tensors: dict[str, Tensor] = {"bias": bias}
     for name, layer in layers.items():
         if layer is not None:
-            found[name] = layer.weight.T
-            found[f"{name}_bias"] = layer.bias
-    arrays = {name: tensor.detach().cpu().numpy().astype(np.float32, order="C") for name, tensor in found.items()}
+            tensors[name] = layer.weight.T
+            tensors[f"{name}_bias"] = layer.bias
+    arrays = {name: tensor.detach().cpu().numpy().astype(np.float32, order="C") for name, tensor in tensors.items()}
     arrays["kind"] = np.array([ACTIVATIONS.index(activation), added], np.int32)
     return arrays
 
@@ -150,30 +153,3 @@ class BagEncoder(nn.Module):
     def arrays(self) -> Arrays:
         """The encoder for `forward.bag_forward`: float32 copies."""
         return {"table": self.table.weight.detach().cpu().numpy().astype(np.float32), **self.block.arrays()}
-
-
-class DenseEncoder(nn.Module):
-    """Vectors (n, dim) of dense rows (n, n_inputs), such as text vectors: a linear layer, then BagEncoder's block."""
-
-    def __init__(
-        self,
-        n_inputs: int,
-        dim: int,
-        hidden: int = 0,
-        residual: bool = True,
-        dropout: float = 0.5,
-        activation: str = "relu",
-    ) -> None:
-        super().__init__()
-        self.first = nn.Linear(n_inputs, dim, bias=False)
-        self.block = _Block(dim, hidden, residual, dropout, activation)
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """The vectors of dense rows."""
-        vectors: Tensor = self.block(self.first(rows))
-        return vectors
-
-    def arrays(self) -> Arrays:
-        """The encoder for `forward.dense_forward`: float32 copies."""
-        table = self.first.weight.T.detach().cpu().numpy().astype(np.float32, order="C")
-        return {"table": table, **self.block.arrays()}

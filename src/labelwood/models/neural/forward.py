@@ -12,22 +12,45 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.matrices import column_ids, row_pointers
+from labelwood.storage.schema import ArrayRule, Schema, check_arrays
 
 Floats = npt.NDArray[np.float32]
-ACTIVATIONS = ("relu", "tanh", "none")
+ACTIVATIONS = ("relu", "tanh", "none")  # a saved activation is its place here, as in native/index_search.hpp
 # The second number of an encoder's "kind": what is added to the output of its last layer. Nothing; the activated
 # first layer; or the first layer before its activation (of a wide first layer, as many outputs as the last has).
 NO_SUM, ACTIVATED_SUM, LINEAR_SUM = range(3)
+# The arrays of an encoder; check_encoder tells whether its layers follow each other.
+ENCODER: Schema = {
+    "table": ArrayRule("float32", ("n_features", "n_first")),
+    "bias": ArrayRule("float32", ("n_first",)),
+    "kind": ArrayRule("int32", (2,), low=0, below=3),
+    "inner": ArrayRule("float32", ("n_first", "n_inner"), optional=True),
+    "inner_bias": ArrayRule("float32", ("n_inner",), optional=True),
+    "outer": ArrayRule("float32", ("n_middle", "n_outer"), optional=True),
+    "outer_bias": ArrayRule("float32", ("n_outer",), optional=True),
+}
+
+
+def activated(values: Any, activation: str, out: Any = None) -> Any:
+    """The values after one of ACTIVATIONS; out: where to write them, such as the values themselves."""
+    if activation == "relu":
+        return np.maximum(values, 0, out=out)
+    return np.tanh(values, out=out) if activation == "tanh" else values
+
+
+def gain(sums: npt.NDArray[np.float64], activation: str) -> npt.NDArray[np.float64]:
+    """What an activation multiplies each of these sums by: 0 or 1 for ReLU, tanh(s) / s for tanh."""
+    if activation == "none":
+        return np.ones_like(sums)
+    if activation == "relu":
+        return (sums > 0).astype(np.float64)
+    small = np.abs(sums) < 1e-6
+    return np.where(small, 1.0, np.tanh(sums) / np.where(small, 1.0, sums))
 
 
 def bag_forward(arrays: Mapping[str, Any], x: sparse.csr_matrix, n_threads: int | None = None) -> Floats:
     """The vectors (n, dim), float32, that a trained BagEncoder gives sparse rows; `arrays` is BagEncoder.arrays()."""
     return _block_forward(arrays, sparse_product(x, arrays["table"], n_threads), n_threads)
-
-
-def dense_forward(arrays: Mapping[str, Any], rows: Floats, n_threads: int | None = None) -> Floats:
-    """The vectors (n, dim), float32, that a trained DenseEncoder gives dense rows."""
-    return _block_forward(arrays, dense_product(rows, arrays["table"], n_threads), n_threads)
 
 
 def sparse_product(x: sparse.csr_matrix, table: Floats, n_threads: int | None = None) -> Floats:
@@ -58,36 +81,22 @@ def check_encoder(arrays: Mapping[str, Any], n_inputs: int, owner: str, *, wide:
 
     wide: the first layer may have more outputs than the vectors have numbers, where a last layer follows.
     """
-    table = arrays["table"]
-    if table.dtype != np.float32 or table.ndim != 2 or table.shape[0] != n_inputs:
-        raise ModelFileError(
-            f"{owner}: the table must be float32 ({n_inputs}, dim), but is {table.dtype} {table.shape}"
-        )
-    dim = int(table.shape[1])
-    kind = arrays["kind"]
-    if (
-        kind.dtype != np.int32
-        or kind.shape != (2,)
-        or not 0 <= kind[0] < len(ACTIVATIONS)
-        or not 0 <= kind[1] <= LINEAR_SUM
-    ):
-        raise ModelFileError(f"{owner}: unknown kind of encoder")
-    expected: dict[str, tuple[int, ...]] = {"bias": (dim,)}
-    width = dim
+    check_arrays(ENCODER, arrays, {"n_features": n_inputs}, owner)
+    for layer in ("inner", "outer"):
+        if (layer in arrays) != (f"{layer}_bias" in arrays):
+            raise ModelFileError(f"{owner}: {layer} and {layer}_bias must come together")
+    dim = width = int(arrays["table"].shape[1])
     if "inner" in arrays:
-        width = int(arrays["inner"].shape[-1])
-        expected |= {"inner": (dim, width), "inner_bias": (width,)}
+        width = len(arrays["inner_bias"])
+    last = width
     if "outer" in arrays:
-        if wide and kind[1] != ACTIVATED_SUM and arrays["outer"].ndim == 2:
-            dim = min(dim, int(arrays["outer"].shape[1]))
-        expected |= {"outer": (width, dim), "outer_bias": (dim,)}
-    elif width != dim:
-        raise ModelFileError(f"{owner}: the inner layer gives {width} numbers, not {dim}")
-    for name, shape in expected.items():
-        if arrays[name].dtype != np.float32 or arrays[name].shape != shape:
-            raise ModelFileError(
-                f"{owner}: {name} must be float32 {shape}, but is {arrays[name].dtype} {arrays[name].shape}"
-            )
+        last = len(arrays["outer_bias"])
+        if arrays["outer"].shape[0] != width:
+            raise ModelFileError(f"{owner}: the last layer takes {arrays['outer'].shape[0]} numbers, but gets {width}")
+        if wide and arrays["kind"][1] != ACTIVATED_SUM and last < dim:
+            return last
+    if last != dim:
+        raise ModelFileError(f"{owner}: the last layer gives {last} numbers, not {dim}")
     return dim
 
 
@@ -95,23 +104,15 @@ def _block_forward(arrays: Mapping[str, Any], vectors: Floats, n_threads: int | 
     """The block after the first layer, in place where it can be."""
     activation, added = ACTIVATIONS[int(arrays["kind"][0])], int(arrays["kind"][1])
     vectors += arrays["bias"]
-    first = _activated(vectors.copy() if added == LINEAR_SUM else vectors, activation)
+    first: Floats = activated(vectors, activation, out=None if added == LINEAR_SUM else vectors)
     inside = first
     if "inner" in arrays:
         inside = dense_product(first, arrays["inner"], n_threads)
         inside += arrays["inner_bias"]
-        inside = _activated(inside, activation)
+        inside = activated(inside, activation, out=inside)
     if "outer" in arrays:
         inside = dense_product(inside, arrays["outer"], n_threads)
         inside += arrays["outer_bias"]
     if added and inside is not first:
         inside += vectors[:, : inside.shape[1]] if added == LINEAR_SUM else first
     return inside
-
-
-def _activated(vectors: Floats, activation: str) -> Floats:
-    if activation == "relu":
-        np.maximum(vectors, 0, out=vectors)
-    elif activation == "tanh":
-        np.tanh(vectors, out=vectors)
-    return vectors

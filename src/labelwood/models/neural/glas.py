@@ -9,78 +9,112 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.fingerprint import data_fingerprint
 from labelwood.data.keyed_random import keyed_bits
 from labelwood.errors import ModelFileError
-from labelwood.labelspace.affinity import AFFINITIES, KEPT_PAIRS
+from labelwood.labelspace.affinity import KEPT_PAIRS
 from labelwood.matrices import normalized_rows
-from labelwood.models.base import Arrays, Model
+from labelwood.models.base import Model
 from labelwood.models.explanation import Explanation
+from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.models.fitted import Fitted
 from labelwood.models.neural.embedding_answers import answers, vector_reasons
-from labelwood.models.neural.forward import bag_forward, check_encoder, unit_rows
-from labelwood.models.neural.runtime import DEVICES, PRECISIONS, require_torch
-from labelwood.neighbors.index import NeighborIndex
-from labelwood.params import Params, param
-from labelwood.progress import Progress
+from labelwood.models.neural.forward import ENCODER, bag_forward, check_encoder, unit_rows
+from labelwood.models.neural.glas_params import GLaSParams
+from labelwood.models.neural.runtime import require_torch
+from labelwood.neighbors.index import INDEX, NeighborIndex
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK
 
+Floats = npt.NDArray[np.float32]
 _MAP, _INDEX = "map.", "index."
 _SAMPLE_ROWS = 1000  # rows whose vectors the search index is tried with
 
 
-@dataclass(frozen=True)
-class GLaSParams(Params):
-    """Parameters of GLaS."""
+@dataclass(frozen=True, eq=False)
+class FittedGLaS(Fitted[GLaSParams]):
+    """The map of rows to vectors, the labels that have a vector (`seen`) with an index of those, and the epochs."""
 
-    dim: int = param(256, "numbers in a vector", low=1, high=65536)
-    map: str = param(
-        "residual",
-        "rows to vectors: one sparse layer (linear); then ReLU and a layer (nonlinear); both added (residual)",
-        choices=("residual", "nonlinear", "linear"),
-    )
-    widen: int = param(1, "nonlinear and residual: the sparse layer has so many times dim outputs", low=1, high=64)
-    regularizer: str = param(
-        "glas", "what is asked of label vectors beside fitting", choices=("glas", "spreadout", "gravity", "none")
-    )
-    weight: float = param(100.0, "weight of the regularizer", low=0)
-    adjacency: str = param("arithmetic", "how labels that occur together belong together", choices=AFFINITIES)
-    loss: str = param("softmax", "what an error costs", choices=("softmax", "margin", "snm"))
-    margin: float = param(0.3, "margin and snm: cosine by which a true label must be ahead", low=0, high=2)
-    hardest: int = param(20, "snm: negatives of each row that count", low=1)
-    negatives: int = param(
-        100, "random labels a batch is compared with beside its own, unless with all", low=0, high=10**7
-    )
-    full_softmax: int = param(20_000, "softmax: up to so many labels all are compared, above a sample", low=0)
-    scale: float | None = param(
-        None,
-        "softmax: first length of the scores, which is learnt; None: 0.85 sqrt(labels of a row) log(labels)",
-        low=0,
-        low_open=True,
-        kind=float,
-    )
-    keep: float = param(1.0, "share of a row's features that a training step sees", low=0, low_open=True, high=1)
-    weight_norm: bool = param(True, "all outputs of a layer have one length, which is learnt")
-    optimizer: str = param(
-        "sgd",
-        "steps of the feature vectors: in proportion to the gradient (sgd), or alike however rare the feature (adam)",
-        choices=("sgd", "adam"),
-    )
-    lr: float = param(0.003, "learning rate of the map", low=0, low_open=True)
-    label_lr: float = param(0.002, "learning rate of the label vectors", low=0, low_open=True)
-    epochs: int = param(6, "passes over the rows", low=1, high=100_000)
-    batch_size: int = param(256, "rows of a step at most; small data gets smaller steps", low=1)
-    validation: float = param(
-        0.02, "share of the rows kept back to measure P@1 after each epoch, at most 2000", low=0, high=0.9
-    )
-    patience: int = param(0, "stop after so many epochs without a better validation P@1; 0: never", low=0)
-    checkpoint: str | None = param(None, "folder for the state of training: a killed run goes on from there", kind=str)
-    device: str = param("auto", "where to train: auto takes CUDA where there is one", choices=DEVICES)
-    precision: str = param("auto", "auto: bf16 on GPUs that have it, else float32", choices=PRECISIONS)
+    name = "glas"
+    map: Arrays
+    seen: npt.NDArray[np.int32]
+    index: NeighborIndex | None
+    history: Mapping[str, Any]
+
+    # answering
+
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k labels whose vectors have the largest cosines with each row's vector."""
+        return answers(self.vectors, x, k, self.index, self.seen, self.n_labels, n_threads)
+
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """The cosine of the row's and the label's vector, feature by feature."""
+        place = int(np.searchsorted(self.seen, label))
+        vector = None
+        if self.index is not None and place < len(self.seen) and self.seen[place] == label:
+            vector = self.index.store.floats([place])[0]
+        return vector_reasons(self.map, normalized_rows(row), row, label, vector)
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """(1 + cosine) / 2."""
+        return np.asarray(np.clip((1 + scores) / 2, 0, 1), np.float32)
+
+    def vectors(self, x: sparse.csr_matrix, n_threads: int | None = None) -> Floats:
+        """The vectors of rows, float32 (n, dim), of length 1."""
+        return unit_rows(bag_forward(self.map, normalized_rows(x), n_threads))
+
+    def label_vectors(self) -> Floats:
+        """The vectors of all labels, float32 (n_labels, dim), of length 1; 0 for labels without a training row."""
+        vectors = np.zeros((self.n_labels, self.settings.dim), np.float32)
+        if self.index is not None:
+            vectors[self.seen] = self.index.store.floats()
+        return vectors
+
+    def structure(self) -> dict[str, float]:
+        """The size of the vectors, how many labels have one, and the measured recall of the label search."""
+        recall = 1.0 if self.index is None else self.index.recall
+        return {"dimensions": self.settings.dim, "labels with a vector": len(self.seen), "recall": recall}
+
+    # storage
+
+    @classmethod
+    def schema(cls, settings: GLaSParams, facts: Mapping[str, Any]) -> Schema:
+        """The labels with a vector, the map, and the index of the vectors if there are some."""
+        seen = {"seen": ArrayRule("int32", ("n_seen",), low=0, below="n_labels")}
+        return {**seen, **under(_MAP, ENCODER), **({} if facts["index"] is None else under(_INDEX, INDEX))}
+
+    def arrays(self) -> Arrays:
+        """The labels with a vector, the map and the index."""
+        index = {} if self.index is None else self.index.arrays()
+        return {"seen": self.seen, **prefixed(_MAP, self.map), **prefixed(_INDEX, index)}
+
+    def facts(self) -> dict[str, Any]:
+        """What the index is, and what the epochs reached."""
+        return {"index": None if self.index is None else self.index.facts(), "history": dict(self.history)}
+
+    @classmethod
+    def restore(
+        cls, settings: GLaSParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedGLaS:
+        """The state of a saved map and label vectors; ModelFileError if they do not fit together."""
+        row_map, seen, index = part(_MAP, arrays), arrays["seen"], None
+        dim = check_encoder(row_map, trained_on.n_features, "glas", wide=True)
+        if dim != settings.dim or ("outer" in row_map) == (settings.map == "linear"):
+            raise ModelFileError(f"glas: the map is not {settings.map} with {settings.dim} numbers")
+        if not np.array_equal(seen, np.flatnonzero(trained_on.label_counts)):
+            raise ModelFileError("glas: the labels with a vector are not those with training rows")
+        if facts["index"] is not None:
+            index = NeighborIndex.restore(part(_INDEX, arrays), facts["index"])
+        n_vectors, width = (0, dim) if index is None else (len(index), index.store.dim)
+        if (n_vectors, width) != (len(seen), dim):
+            raise ModelFileError(f"glas: {n_vectors} label vectors of {width} numbers for {len(seen)} labels of {dim}")
+        return cls(settings, trained_on, row_map, seen, index, dict(facts["history"]))
 
 
-class GLaS(Model):
+class GLaS(Model[GLaSParams, FittedGLaS]):
     """Rows and labels are vectors of length 1; a label's score is the cosine, in [-1, 1] (Guo et al., NeurIPS 2019).
 
     The map of the rows and the label vectors are trained together; the regularizer asks that the product of two label
@@ -90,103 +124,56 @@ class GLaS(Model):
 
     name = "glas"
     Parameters = GLaSParams
+    FittedState = FittedGLaS
 
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
+    @staticmethod
+    def _train(settings: GLaSParams, data: FitInput) -> FittedGLaS:
         require_torch("GLaS")
         from labelwood.models.neural.glas_training import trained_glas
 
-        rows = normalized_rows(x)
-        fitted = trained_glas(rows, y, parameters, _identity(x, y, parameters), progress)
-        self.map_ = fitted.map_arrays
-        self.history_ = fitted.history
-        self.seen_ = np.flatnonzero(np.bincount(y.indices, minlength=y.shape[1])).astype(np.int32)
-        self.index_: NeighborIndex | None = None
-        if len(self.seen_):
-            some = np.sort(keyed_bits(parameters.seed, 0x696478, np.arange(_SAMPLE_ROWS)) % np.uint64(x.shape[0]))
-            queries = unit_rows(bag_forward(self.map_, rows[np.unique(some.astype(np.int64))], parameters.n_threads))
-            self.index_ = NeighborIndex.build(
-                unit_rows(fitted.label_vectors[self.seen_]),
-                queries=queries,
-                seed=parameters.seed,
-                n_threads=parameters.n_threads,
+        rows = normalized_rows(data.x)
+        trained = trained_glas(rows, data.y, settings, _identity(data.x, data.y, settings), data.progress)
+        seen = np.flatnonzero(np.bincount(data.y.indices, minlength=data.n_labels)).astype(np.int32)
+        index = None
+        if len(seen):
+            some = np.sort(keyed_bits(settings.seed, 0x696478, np.arange(_SAMPLE_ROWS)) % np.uint64(rows.shape[0]))
+            sample = rows[np.unique(some.astype(np.int64))]
+            index = NeighborIndex.build(
+                unit_rows(trained.label_vectors[seen]),
+                queries=unit_rows(bag_forward(trained.map_arrays, sample, settings.n_threads)),
+                seed=settings.seed,
+                n_threads=settings.n_threads,
             )
+        return FittedGLaS(settings, data.trained_on(), trained.map_arrays, seen, index, trained.history)
 
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        n_labels = int(y.shape[1])
-        sampled = parameters.loss != "softmax" or n_labels > parameters.full_softmax
+    @staticmethod
+    def _training_memory(settings: GLaSParams, data: FitInput) -> int:
+        n_rows, n_features = data.x.shape
+        n_labels = data.n_labels
+        sampled = settings.loss != "softmax" or n_labels > settings.full_softmax
         # Weights, two moments, a gradient, the best weights and those of the last step, the model itself, one more.
-        width = parameters.dim * (1 if parameters.map == "linear" else parameters.widen)
-        tables = 8 * 4 * (width * (int(x.shape[1]) + 2 * parameters.dim) + parameters.dim * n_labels)
-        batch = min(parameters.batch_size, int(x.shape[0]))
-        compared = min(n_labels, parameters.negatives + batch * 64) if sampled else n_labels
-        batches = 4 * 8 * batch * (compared + 2 * width + 2 * parameters.dim)
-        pairs = min(float(np.square(np.diff(y.indptr).astype(np.float64)).sum()), float(KEPT_PAIRS))
-        rows = 12 * int(x.nnz) + 8 * int(y.nnz)
-        return int(tables + batches + 40 * pairs + 2 * rows + (300 << 20))  # torch itself
+        width = settings.dim * (1 if settings.map == "linear" else settings.widen)
+        tables = 8 * 4 * (width * (int(n_features) + 2 * settings.dim) + settings.dim * n_labels)
+        batch = min(settings.batch_size, int(n_rows))
+        compared = min(n_labels, settings.negatives + batch * 64) if sampled else n_labels
+        batches = 4 * 8 * batch * (compared + 2 * width + 2 * settings.dim)
+        pairs = min(float(np.square(np.diff(data.y.indptr).astype(np.float64)).sum()), float(KEPT_PAIRS))
+        entries = 12 * int(data.x.nnz) + 8 * int(data.y.nnz)
+        return int(tables + batches + 40 * pairs + 2 * entries + (300 << 20))  # torch itself
 
-    def vectors(self, x: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def vectors(self, x: Any) -> Floats:
         """The vectors of rows, float32 (n, dim), of length 1."""
-        self._check_fitted()
-        return self._vectors(self._checked_features(x))
+        state = self.fitted_
+        return state.vectors(self._rows(x), self._threads())
 
-    def label_vectors(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def label_vectors(self) -> Floats:
         """The vectors of all labels, float32 (n_labels, dim), of length 1; 0 for labels without a training row."""
-        self._check_fitted()
-        found = np.zeros((self.n_labels_, self.parameters_.dim), np.float32)
-        if self.index_ is not None:
-            found[self.seen_] = self.index_.store.floats()
-        return found
-
-    def structure(self) -> dict[str, float]:
-        """The size of the vectors, how many labels have one, and the measured recall of the label search."""
-        recall = 1.0 if self.index_ is None else self.index_.recall
-        return {"dimensions": self.parameters_.dim, "labels with a vector": len(self.seen_), "recall": recall}
-
-    def _vectors(self, x: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float32]]:
-        return unit_rows(bag_forward(self.map_, normalized_rows(x), self.parameters_.n_threads))
-
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        return answers(self._vectors, x, k, self.index_, self.seen_, self.n_labels_, self.parameters_.n_threads)
-
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        place = int(np.searchsorted(self.seen_, label))
-        known = place < len(self.seen_) and self.seen_[place] == label and self.index_ is not None
-        vector = self.index_.store.floats([place])[0] if known and self.index_ is not None else None
-        return vector_reasons(self.map_, normalized_rows(row), row, label, vector)
-
-    def _arrays(self) -> Arrays:
-        arrays: Arrays = {"seen": self.seen_, **{_MAP + name: array for name, array in self.map_.items()}}
-        if self.index_ is not None:
-            arrays |= {_INDEX + name: array for name, array in self.index_.arrays().items()}
-        return arrays
-
-    def _facts(self) -> dict[str, Any]:
-        return {"index": None if self.index_ is None else self.index_.facts(), "history": self.history_}
-
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        self.map_ = {name[len(_MAP) :]: array for name, array in arrays.items() if name.startswith(_MAP)}
-        dim = check_encoder(self.map_, self.n_features_, "glas", wide=True)
-        self.seen_ = arrays["seen"]
-        if self.seen_.dtype != np.int32 or self.seen_.ndim != 1:
-            raise ModelFileError(f"glas: seen must be int32 numbers, but is {self.seen_.dtype} {self.seen_.shape}")
-        if not np.array_equal(self.seen_, np.flatnonzero(self.label_counts_)):
-            raise ModelFileError("glas: the labels with a vector are not those with training rows")
-        self.index_ = None
-        if facts["index"] is not None:
-            found = {name[len(_INDEX) :]: array for name, array in arrays.items() if name.startswith(_INDEX)}
-            self.index_ = NeighborIndex.restore(found, facts["index"])
-            if len(self.index_) != len(self.seen_) or self.index_.store.dim != dim:
-                raise ModelFileError(
-                    f"glas: {len(self.index_)} label vectors of {self.index_.store.dim} numbers do not fit"
-                )
-        elif len(self.seen_):
-            raise ModelFileError(f"glas: no vectors for {len(self.seen_)} labels")
-        self.history_ = dict(facts["history"])
+        return self.fitted_.label_vectors()
 
 
-def _identity(x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> str:
+def _identity(x: sparse.csr_matrix, y: sparse.csr_matrix, settings: GLaSParams) -> str:
     """What two training runs must share to be one: parameters and data; only needed for checkpoints."""
-    if parameters.checkpoint is None:
+    if settings.checkpoint is None:
         return ""
-    shared = {k: v for k, v in parameters.as_dict().items() if k not in ("checkpoint", "n_threads", "device")}
+    shared = {k: v for k, v in settings.as_dict().items() if k not in ("checkpoint", "n_threads", "device")}
     return hashlib.sha256((json.dumps(shared, sort_keys=True) + data_fingerprint(x, y)).encode()).hexdigest()

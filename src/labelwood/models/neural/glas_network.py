@@ -13,19 +13,19 @@ from torch.nn.functional import normalize
 from labelwood.labelspace.affinity import LabelAffinity
 from labelwood.models.neural import losses
 from labelwood.models.neural.forward import ACTIVATIONS, LINEAR_SUM
+from labelwood.models.neural.glas_params import GLaSParams
 from labelwood.models.neural.regularizers import glas_penalty, gravity_penalty, spreadout_penalty
 from labelwood.models.neural.sampling import RowBatch, Rows, label_batch, row_batch
 from labelwood.models.neural.sparse_layer import SparseLinear
+from labelwood.storage.schema import Arrays
 
 EPS = 1e-12
-MAPS = ("residual", "nonlinear", "linear")
 FIRST_SPREAD = 0.1  # of the first weights: features too rare to learn from stay nearly silent
 RESIDUAL_SPREAD = 0.1  # the residual starts near zero
-Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class RowMap(nn.Module):
-    """Sparse rows -> vectors of length 1, by one of MAPS.
+    """Sparse rows -> vectors of length 1, by one of glas_params.MAPS.
 
     "linear": e = W x + b. "nonlinear": V relu(e) + c. "residual": e + V relu(e) + c, which starts as the linear map.
     widen: e has so many times dim numbers; the ReLU sees all of them, the residual's first term is the first dim.
@@ -76,13 +76,13 @@ class RowMap(nn.Module):
         with torch.no_grad():
             scale = self._first_scale()
             table = self.first.weight if scale is None else self.first.weight * scale
-            found = {"table": table, "bias": self.first_bias}
+            tensors = {"table": table, "bias": self.first_bias}
             if self.second is not None:
                 length = 1.0 if self.second_length is None else self.second_length
-                found |= {"outer": length * self._second_direction().T, "outer_bias": self.second.bias}
+                tensors |= {"outer": length * self._second_direction().T, "outer_bias": self.second.bias}
             activation = ACTIVATIONS.index("none" if self.second is None else "relu")
             arrays = {
-                name: tensor.detach().cpu().numpy().astype(np.float32, order="C") for name, tensor in found.items()
+                name: tensor.detach().cpu().numpy().astype(np.float32, order="C") for name, tensor in tensors.items()
             }
             return {**arrays, "kind": np.array([activation, LINEAR_SUM if self.residual else 0], np.int32)}
 
@@ -101,11 +101,11 @@ class RowMap(nn.Module):
 class GlasNetwork(nn.Module):
     """A row map, the label vectors, and the length that turns cosines into scores for the softmax."""
 
-    def __init__(self, n_features: int, n_labels: int, parameters: Any, sampled: bool, scale: float) -> None:
+    def __init__(self, n_features: int, n_labels: int, settings: GLaSParams, sampled: bool, scale: float) -> None:
         super().__init__()
-        self.map = RowMap(n_features, parameters.dim, parameters.map, parameters.weight_norm, parameters.widen)
-        self.labels = nn.Embedding(n_labels, parameters.dim, sparse=sampled)
-        nn.init.normal_(self.labels.weight, std=parameters.dim**-0.5)
+        self.map = RowMap(n_features, settings.dim, settings.map, settings.weight_norm, settings.widen)
+        self.labels = nn.Embedding(n_labels, settings.dim, sparse=sampled)
+        nn.init.normal_(self.labels.weight, std=settings.dim**-0.5)
         self.label_length = nn.Parameter(torch.tensor(float(scale)))
 
 
@@ -118,79 +118,85 @@ class BatchLoss:
         x: sparse.csr_matrix,
         y: sparse.csr_matrix,
         affinity: LabelAffinity | None,
-        parameters: Any,
+        settings: GLaSParams,
         sampled: bool,
         device: Any,
     ) -> None:
-        self.network, self.x, self.y, self.affinity, self.parameters = network, x, y, affinity, parameters
+        self.network, self.x, self.y, self.affinity, self.settings = network, x, y, affinity, settings
         self.sampled, self.device = sampled, device
         self.seen = np.flatnonzero(np.bincount(y.indices, minlength=y.shape[1]))
 
     def __call__(self, rows: Rows, step: int) -> Tensor:
         """The mean loss of the rows."""
-        parameters = self.parameters
-        batch = row_batch(self.x, rows, self.device).thinned(parameters.keep)
-        found = self.network.map(batch)
+        settings = self.settings
+        batch = row_batch(self.x, rows, self.device).thinned(settings.keep)
+        row_vectors = self.network.map(batch)
         row, label = (torch.from_numpy(part).to(self.device) for part in label_batch(self.y, rows))
         if len(row) == 0:
-            nothing: Tensor = found.sum() * 0
+            nothing: Tensor = row_vectors.sum() * 0
             return nothing
-        own = torch.unique(label)  # the batch's labels, sorted
+        present = torch.unique(label)  # the batch's labels, sorted
         if self.sampled:
-            candidates, vectors, column = self._drawn(own, label)
+            candidates, vectors, column = self._drawn(present, label)
         else:
             vectors = normalize(self.network.labels.weight, dim=1, eps=EPS)
             candidates, column = None, label
-        fit = self._fit(found, vectors, row, column, candidates, own)
-        if parameters.regularizer == "none" or not parameters.weight:
+        fit = self._fit(row_vectors, vectors, row, column, candidates, present)
+        if settings.regularizer == "none" or not settings.weight:
             return fit
-        place = own if candidates is None else torch.searchsorted(candidates, own)
-        total: Tensor = fit + parameters.weight * self._penalty(found, vectors[place], own)
+        place = present if candidates is None else torch.searchsorted(candidates, present)
+        total: Tensor = fit + settings.weight * self._penalty(row_vectors, vectors[place], present)
         return total
 
-    def _drawn(self, own: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _drawn(self, present: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(candidate labels, their vectors, the place of each pair's label): the batch's labels and random ones."""
-        drawn = torch.randint(len(self.seen), (self.parameters.negatives,))
+        drawn = torch.randint(len(self.seen), (self.settings.negatives,))
         random = torch.from_numpy(self.seen[drawn.numpy()]).to(self.device)
-        candidates = torch.unique(torch.cat([own, random]))
+        candidates = torch.unique(torch.cat([present, random]))
         vectors = normalize(self.network.labels(candidates), dim=1, eps=EPS)
         return candidates, vectors, torch.searchsorted(candidates, label)
 
     def _fit(
-        self, found: Tensor, vectors: Tensor, row: Tensor, column: Tensor, candidates: Tensor | None, own: Tensor
+        self,
+        row_vectors: Tensor,
+        vectors: Tensor,
+        row: Tensor,
+        column: Tensor,
+        candidates: Tensor | None,
+        present: Tensor,
     ) -> Tensor:
-        parameters = self.parameters
-        if parameters.loss == "softmax":
-            length = _each(self.network.label_length, found.shape[1])
-            scores = (found * length) @ vectors.T
+        settings = self.settings
+        if settings.loss == "softmax":
+            length = _each(self.network.label_length, row_vectors.shape[1])
+            scores = (row_vectors * length) @ vectors.T
             if candidates is None:
                 return losses.softmax_loss(scores, row, column)
             positive = scores[row, column]
             valid = torch.ones_like(scores, dtype=torch.bool)
             valid[row, column] = False
-            return losses.sampled_softmax_loss(positive, row, scores, valid, self._log_expected(candidates, own))
-        cosines = found @ vectors.T
+            return losses.sampled_softmax_loss(positive, row, scores, valid, self._log_expected(candidates, present))
+        cosines = row_vectors @ vectors.T
         valid = torch.ones_like(cosines, dtype=torch.bool)
         valid[row, column] = False
         chosen = _one_per_row(row)
         positive, others, valid = cosines[row[chosen], column[chosen]], cosines[row[chosen]], valid[row[chosen]]
-        if parameters.loss == "margin":
-            return losses.margin_loss(positive, others, valid, parameters.margin)
-        return losses.mined_margin_loss(positive, others, valid, parameters.margin, parameters.hardest)
+        if settings.loss == "margin":
+            return losses.margin_loss(positive, others, valid, settings.margin)
+        return losses.mined_margin_loss(positive, others, valid, settings.margin, settings.hardest)
 
-    def _log_expected(self, candidates: Tensor, own: Tensor) -> Tensor:
+    def _log_expected(self, candidates: Tensor, present: Tensor) -> Tensor:
         """The logarithm of how often a label is a candidate: the batch's own always, others when drawn."""
-        share = 1 - (1 - 1 / len(self.seen)) ** self.parameters.negatives
+        share = 1 - (1 - 1 / len(self.seen)) ** self.settings.negatives
         expected = torch.full((len(candidates),), float(np.log(share)), device=self.device)
-        expected[torch.searchsorted(candidates, own)] = 0.0
+        expected[torch.searchsorted(candidates, present)] = 0.0
         return expected
 
-    def _penalty(self, found: Tensor, vectors: Tensor, own: Tensor) -> Tensor:
-        if self.parameters.regularizer == "gravity":
-            return gravity_penalty(found, vectors)
-        if self.parameters.regularizer == "spreadout" or self.affinity is None:
+    def _penalty(self, row_vectors: Tensor, vectors: Tensor, present: Tensor) -> Tensor:
+        if self.settings.regularizer == "gravity":
+            return gravity_penalty(row_vectors, vectors)
+        if self.settings.regularizer == "spreadout" or self.affinity is None:
             return spreadout_penalty(vectors)
-        block = torch.from_numpy(self.affinity.block(own.cpu().numpy())).to(self.device)
+        block = torch.from_numpy(self.affinity.block(present.cpu().numpy())).to(self.device)
         return glas_penalty(vectors, block)
 
 

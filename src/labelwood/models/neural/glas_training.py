@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,13 @@ from torch.nn.functional import normalize
 from labelwood.data.keyed_random import keyed_bits
 from labelwood.labelspace.affinity import LabelAffinity
 from labelwood.models.neural.forward import bag_forward, unit_rows
-from labelwood.models.neural.glas_network import Arrays, BatchLoss, GlasNetwork
+from labelwood.models.neural.glas_network import BatchLoss, GlasNetwork
+from labelwood.models.neural.glas_params import GLaSParams
 from labelwood.models.neural.runtime import chosen_device, torch_threads
 from labelwood.models.neural.sampling import Rows, validation_split
 from labelwood.models.neural.training import History, ParameterGroup, TrainingPlan, train
 from labelwood.progress import Progress
+from labelwood.storage.schema import Arrays
 
 _FEWEST_VALIDATION = 50  # fewer rows say nothing
 _MOST_VALIDATION = 2000
@@ -26,7 +29,7 @@ _SMALLEST_BATCH = 8  # ... down to this
 
 
 @dataclass(frozen=True)
-class FittedGlas:
+class TrainedGlas:
     """The trained map (for forward.bag_forward), the vectors of all labels, and what the epochs reached."""
 
     map_arrays: Arrays
@@ -37,33 +40,38 @@ class FittedGlas:
 def trained_glas(
     x: sparse.csr_matrix,
     y: sparse.csr_matrix,
-    parameters: Any,
+    settings: GLaSParams,
     identity: str,
     progress: Progress,
-    on_epoch: Any = None,
-) -> FittedGlas:
+    on_epoch: Callable[[int, GlasNetwork], None] | None = None,
+) -> TrainedGlas:
     """The network trained on rows of length 1 and their labels; on_epoch(epoch, network) is called after each epoch."""
-    training, validation = _split(y, parameters)
-    device = chosen_device(parameters.device)
-    with torch_threads(parameters.n_threads), torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(int(keyed_bits(parameters.seed, 0x696E6974)) >> 1)
-        sampled = parameters.loss != "softmax" or y.shape[1] > parameters.full_softmax
-        scale = first_scale(y) if parameters.scale is None else parameters.scale
-        network = GlasNetwork(x.shape[1], y.shape[1], parameters, sampled, scale).to(device)
-    affinity = LabelAffinity(y[training], parameters.adjacency) if parameters.regularizer == "glas" else None
-    batch_loss = BatchLoss(network, x[training], y[training], affinity, parameters, sampled, device)
+    training, validation = _split(y, settings)
+    device = chosen_device(settings.device)
+    with torch_threads(1), torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(keyed_bits(settings.seed, 0x696E6974)) >> 1)
+        sampled = settings.loss != "softmax" or y.shape[1] > settings.full_softmax
+        scale = first_scale(y) if settings.scale is None else settings.scale
+        network = GlasNetwork(x.shape[1], y.shape[1], settings, sampled, scale).to(device)
+    affinity = LabelAffinity(y[training], settings.adjacency) if settings.regularizer == "glas" else None
+    batch_loss = BatchLoss(network, x[training], y[training], affinity, settings, sampled, device)
+    # One torch thread: its matrix products round as the number of threads says, and a seed must give the same bytes.
     plan = TrainingPlan(
-        epochs=parameters.epochs,
-        batch_size=_batch_size(len(training), parameters.batch_size),
-        seed=parameters.seed,
-        patience=parameters.patience,
-        checkpoint=parameters.checkpoint,
-        precision=parameters.precision,
-        device=parameters.device,
-        n_threads=parameters.n_threads,
+        epochs=settings.epochs,
+        batch_size=_batch_size(len(training), settings.batch_size),
+        seed=settings.seed,
+        patience=settings.patience,
+        checkpoint=settings.checkpoint,
+        precision=settings.precision,
+        device=settings.device,
+        n_threads=1,
         identity=identity,
     )
-    held_out = _Validation(network, x[validation], y[validation], batch_loss.seen) if len(validation) else None
+    held_out = (
+        _Validation(network, x[validation], y[validation], batch_loss.seen, settings.n_threads)
+        if len(validation)
+        else None
+    )
 
     def after(epoch: int, history: History) -> None:
         if on_epoch is not None:
@@ -71,7 +79,7 @@ def trained_glas(
 
     history = train(
         network,
-        _groups(network, parameters),
+        _groups(network, settings),
         batch_loss,
         len(training),
         plan,
@@ -80,7 +88,7 @@ def trained_glas(
         progress=progress,
     )
     facts = {"losses": history.losses, "validations": history.validations, "best_epoch": history.best_epoch}
-    return FittedGlas(network.map.arrays(), label_vectors(network), facts)
+    return TrainedGlas(network.map.arrays(), label_vectors(network), facts)
 
 
 def first_scale(y: sparse.csr_matrix) -> float:
@@ -101,36 +109,38 @@ def label_vectors(network: GlasNetwork) -> np.ndarray[Any, np.dtype[np.float32]]
     return np.asarray(normalize(network.labels.weight.detach(), dim=1).cpu().numpy(), dtype=np.float32)
 
 
-def _groups(network: GlasNetwork, parameters: Any) -> list[ParameterGroup]:
+def _groups(network: GlasNetwork, settings: GLaSParams) -> list[ParameterGroup]:
     dense = network.map.dense_parameters()
-    if parameters.loss == "softmax":
+    if settings.loss == "softmax":
         dense.append(network.label_length)
-    table = {"sgd": "even_sgd", "adam": "sparse_adam"}[parameters.optimizer]
+    table = {"sgd": "even_sgd", "adam": "sparse_adam"}[settings.optimizer]
     return [
-        ParameterGroup(network.map.table_parameters(), parameters.lr, table),
-        ParameterGroup(dense, parameters.lr, "adam"),
-        ParameterGroup(list(network.labels.parameters()), parameters.label_lr, "sparse_adam"),
+        ParameterGroup(network.map.table_parameters(), settings.lr, table),
+        ParameterGroup(dense, settings.lr, "adam"),
+        ParameterGroup(list(network.labels.parameters()), settings.label_lr, "sparse_adam"),
     ]
 
 
 class _Validation:
     """P@1, in per cent, of the rows that were kept back."""
 
-    def __init__(self, network: GlasNetwork, x: sparse.csr_matrix, y: sparse.csr_matrix, seen: Rows) -> None:
-        self.network, self.x, self.y, self.seen = network, x, y, seen
+    def __init__(
+        self, network: GlasNetwork, x: sparse.csr_matrix, y: sparse.csr_matrix, seen: Rows, n_threads: int | None
+    ) -> None:
+        self.network, self.x, self.y, self.seen, self.n_threads = network, x, y, seen, n_threads
 
     def __call__(self) -> float:
-        found = unit_rows(bag_forward(self.network.map.arrays(), self.x, torch.get_num_threads()))
-        best = self.seen[np.argmax(found @ label_vectors(self.network)[self.seen].T, axis=1)]
+        vectors = unit_rows(bag_forward(self.network.map.arrays(), self.x, self.n_threads))
+        best = self.seen[np.argmax(vectors @ label_vectors(self.network)[self.seen].T, axis=1)]
         return 100.0 * float(np.asarray(self.y[np.arange(len(best)), best]).mean())
 
 
-def _split(y: sparse.csr_matrix, parameters: Any) -> tuple[Rows, Rows]:
+def _split(y: sparse.csr_matrix, settings: GLaSParams) -> tuple[Rows, Rows]:
     """(training rows, validation rows) among the rows that have labels."""
     labelled = np.flatnonzero(np.diff(y.indptr))
     if len(labelled) == 0:
         return np.arange(y.shape[0]), labelled
-    training, validation = validation_split(len(labelled), parameters.validation, parameters.seed, _MOST_VALIDATION)
+    training, validation = validation_split(len(labelled), settings.validation, settings.seed, _MOST_VALIDATION)
     if len(validation) < _FEWEST_VALIDATION:
         return labelled, labelled[:0]
     return labelled[training], labelled[validation]

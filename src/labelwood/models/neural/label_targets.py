@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -11,36 +9,38 @@ from scipy import sparse
 from labelwood.data.keyed_random import keyed_uniform
 from labelwood.labelindex.graph import deepwalk, isolated_labels, netmf
 from labelwood.labelspace.pifa import label_vectors
+from labelwood.models.neural.dxml_params import DXMLParams
 from labelwood.models.neural.forward import unit_rows
 
 Float32 = npt.NDArray[np.float32]
-EMBEDDINGS = ("netmf", "deepwalk")
 _PRODUCTS_AT_ONCE = 1 << 24
 
 
-def graph_vectors(graph: sparse.csr_matrix, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> Float32:
+def graph_vectors(
+    graph: sparse.csr_matrix, x: sparse.csr_matrix, y: sparse.csr_matrix, settings: DXMLParams
+) -> Float32:
     """Unit vectors (n_labels, dim) of the labels of a graph.
 
     A label of which the graph says nothing, or that does not fit into `dim` numbers, gets the mean of the vectors of
     the labels with the most similar rows (by their mean features); one without rows gets a random direction of its own.
     """
-    seed, dim = parameters.seed, label_dim(parameters.dim, graph.shape[0])
-    if parameters.embedding == "deepwalk":
+    seed, dim = settings.seed, label_dim(settings.dim, graph.shape[0])
+    if settings.embedding == "deepwalk":
         vectors = deepwalk(
             graph,
             dim,
-            n_walks=parameters.n_walks,
-            length=parameters.walk_length,
-            window=parameters.window,
+            n_walks=settings.n_walks,
+            length=settings.walk_length,
+            window=settings.window,
             seed=seed,
-            n_threads=parameters.n_threads,
+            n_threads=settings.n_threads,
         )
     else:
-        vectors = netmf(graph, dim, window=parameters.window, seed=seed)
+        vectors = netmf(graph, dim, window=settings.window, seed=seed)
     vectors = unit_rows(vectors)
     # With self loops a lonely label has a direction of its own as far as `dim` allows; DeepWalk's is random.
     lost = np.asarray(~vectors.any(axis=1))
-    if parameters.embedding == "deepwalk":
+    if settings.embedding == "deepwalk":
         lost |= isolated_labels(graph)
     if lost.any():
         vectors[lost] = _by_features(vectors, lost, x, y, seed)
@@ -74,14 +74,14 @@ def _by_features(
 ) -> Float32:
     features = label_vectors(x, y)
     wanted, others, theirs = features[lost], features[~lost].T.tocsr(), vectors[~lost]
-    found = np.empty((wanted.shape[0], vectors.shape[1]), np.float32)
+    means = np.empty((wanted.shape[0], vectors.shape[1]), np.float32)
     piece = max(1, _PRODUCTS_AT_ONCE // max(1, others.shape[1]))
-    for begin in range(0, len(found), piece):
+    for begin in range(0, len(means), piece):
         near = np.asarray((wanted[begin : begin + piece] @ others).todense(), np.float32)
         if near.shape[1] > 5:
             near[near < np.partition(near, -5, axis=1)[:, -5:-4]] = 0
-        found[begin : begin + piece] = near @ theirs
-    alone = ~found.any(axis=1)
+        means[begin : begin + piece] = near @ theirs
+    alone = ~means.any(axis=1)
     rows = np.flatnonzero(lost)[alone]
-    found[alone] = (keyed_uniform(seed, 3, rows[:, None], np.arange(vectors.shape[1])) - 0.5).astype(np.float32)
-    return unit_rows(found)
+    means[alone] = (keyed_uniform(seed, 3, rows[:, None], np.arange(vectors.shape[1])) - 0.5).astype(np.float32)
+    return unit_rows(means)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,33 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.models.neural.forward import dense_product, sparse_product
+from labelwood.models.neural.forward import ACTIVATIONS, activated, dense_product, gain, sparse_product
+from labelwood.storage.schema import ArrayRule, Schema
 
 Floats = npt.NDArray[np.float32]
-ACTIVATIONS = ("none", "relu", "tanh")
+MOST_LAYERS = 64
+# The codes of the array "layers", which older folders have in place of "activations".
+_OLDER_CODES = ("none", "relu", "tanh")
 
 
+def _layer_rules(number: int) -> dict[str, ArrayRule]:
+    """The rules of one layer, whose inputs are the outputs of the one before."""
+    inputs, outputs = (f"width{place}" if place else "n_features" for place in (number, number + 1))
+    return {
+        f"weight{number}": ArrayRule("float32", (inputs, outputs), optional=True),
+        f"bias{number}": ArrayRule("float32", (outputs,), optional=True),
+    }
+
+
+LAYERS: Schema = {
+    "activations": ArrayRule("int32", ("n_layers",), low=0, below=len(ACTIVATIONS), optional=True),
+    "layers": ArrayRule("int32", ("n_layers",), low=0, below=len(_OLDER_CODES), optional=True),
+    **{name: rule for number in range(MOST_LAYERS) for name, rule in _layer_rules(number).items()},
+}
+SHORTCUT: Schema = {"shortcut": ArrayRule("float32", ("width1", "n_labels"))}
+
+
+@dataclass(frozen=True, eq=False)
 class LayerStack:
     """Layers h -> activation(h W + b), the first on sparse rows; weights (inputs, outputs), float32.
 
@@ -23,15 +45,10 @@ class LayerStack:
     Every row is computed the same to the last bit in any batch.
     """
 
-    def __init__(
-        self,
-        weights: Sequence[Floats],
-        biases: Sequence[Floats],
-        activations: Sequence[str],
-        shortcut: Floats | None = None,
-    ) -> None:
-        self.weights, self.biases, self.activations = list(weights), list(biases), list(activations)
-        self.shortcut = shortcut
+    weights: Sequence[Floats]
+    biases: Sequence[Floats]
+    activations: Sequence[str]
+    shortcut: Floats | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -40,14 +57,14 @@ class LayerStack:
 
     def forward(self, x: sparse.csr_matrix, n_threads: int | None = None) -> Floats:
         """The outputs (n, n_outputs)."""
-        first = _activated(sparse_product(x, self.weights[0], n_threads) + self.biases[0], self.activations[0])
+        first = activated(sparse_product(x, self.weights[0], n_threads) + self.biases[0], self.activations[0])
         values: Floats = first
         for level in range(1, len(self.weights)):
             sums = dense_product(values, self.weights[level], n_threads)
             sums += self.biases[level]
             if self.shortcut is not None and level + 1 == len(self.weights):
                 sums += dense_product(first, self.shortcut, n_threads)
-            values = _activated(sums, self.activations[level])
+            values = activated(sums, self.activations[level])
         return values
 
     def reasons(self, row: sparse.csr_matrix, output: int) -> tuple[npt.NDArray[np.float64], float]:
@@ -63,18 +80,18 @@ class LayerStack:
                 values = values @ self.weights[level].astype(np.float64)
             values = values + bias
             if self.shortcut is not None and level + 1 == len(self.weights):
-                first = _activated(sums[0], self.activations[0])
+                first = activated(sums[0], self.activations[0])
                 values = values + first @ self.shortcut.astype(np.float64)
             sums.append(values)
-            values = _activated(values, activation)
+            values = activated(values, activation)
         weight = np.zeros(self.n_outputs)
         weight[output] = 1.0
-        last_gain = _gain(sums[-1], self.activations[-1])[output]
+        last_gain = gain(sums[-1], self.activations[-1])[output]
         rest = 0.0
         for level in reversed(range(len(sums))):
             if self.shortcut is not None and not level:
                 weight = weight + last_gain * self.shortcut[:, output]
-            weight = weight * _gain(sums[level], self.activations[level])
+            weight = weight * gain(sums[level], self.activations[level])
             rest += float(weight @ self.biases[level])
             table = self.weights[level] if level else self.weights[0][row.indices]
             weight = table.astype(np.float64) @ weight
@@ -83,7 +100,7 @@ class LayerStack:
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays to save."""
         arrays: dict[str, npt.NDArray[Any]] = {
-            "layers": np.array([ACTIVATIONS.index(name) for name in self.activations], np.int32)
+            "activations": np.array([ACTIVATIONS.index(name) for name in self.activations], np.int32)
         }
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             arrays[f"weight{number}"], arrays[f"bias{number}"] = weight, bias
@@ -92,48 +109,21 @@ class LayerStack:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any], n_inputs: int, n_outputs: int, owner: str) -> LayerStack:
-        """The stack of a saved model; ModelFileError if the layers do not fit together."""
-        kinds = arrays["layers"]
-        if kinds.dtype != np.int32 or kinds.ndim != 1 or not 1 <= len(kinds) <= 64:
-            raise ModelFileError(f"{owner}: layers must be a short int32 array, but is {kinds.dtype} {kinds.shape}")
-        if kinds.min() < 0 or kinds.max() >= len(ACTIVATIONS):
-            raise ModelFileError(f"{owner}: unknown activation {kinds.max()}")
-        weights, biases, width = [], [], n_inputs
-        for number in range(len(kinds)):
-            weight, bias = arrays[f"weight{number}"], arrays[f"bias{number}"]
-            good = weight.dtype == bias.dtype == np.float32 and weight.ndim == 2 and weight.shape[0] == width
-            if not good or bias.shape != (weight.shape[1],):
-                raise ModelFileError(
-                    f"{owner}: layer {number} must be float32 ({width}, m) with m biases, but is {weight.shape}, "
-                    f"{bias.shape}"
-                )
-            weights.append(weight)
-            biases.append(bias)
-            width = int(weight.shape[1])
-        if width != n_outputs:
-            raise ModelFileError(f"{owner}: the last layer gives {width} numbers for {n_outputs} labels")
+    def from_arrays(cls, arrays: Mapping[str, Any], n_outputs: int, owner: str) -> LayerStack:
+        """The stack of saved arrays that keep LAYERS and SHORTCUT; ModelFileError if the layers do not fit together."""
+        if ("activations" in arrays) == ("layers" in arrays):
+            raise ModelFileError(f"{owner}: the activations of the layers must be there, once")
+        older = "layers" in arrays
+        names, codes = (_OLDER_CODES, arrays["layers"]) if older else (ACTIVATIONS, arrays["activations"])
+        activations = [names[code] for code in codes.tolist()]
+        numbers = range(len(activations))
+        layers = {name for name in arrays if name.startswith(("weight", "bias"))}
+        if not activations or layers != {f"{kind}{number}" for kind in ("weight", "bias") for number in numbers}:
+            raise ModelFileError(f"{owner}: {len(numbers)} activations for the layers {', '.join(sorted(layers))}")
+        weights = [arrays[f"weight{number}"] for number in numbers]
+        if weights[-1].shape[1] != n_outputs:
+            raise ModelFileError(f"{owner}: the last layer gives {weights[-1].shape[1]} numbers for {n_outputs} labels")
         shortcut = arrays.get("shortcut")
-        if shortcut is not None:
-            wanted = (weights[0].shape[1], n_outputs)
-            if shortcut.dtype != np.float32 or shortcut.shape != wanted or len(weights) < 2:
-                raise ModelFileError(
-                    f"{owner}: shortcut must be float32 {wanted} beside two layers or more, but is "
-                    f"{shortcut.dtype} {shortcut.shape}"
-                )
-        return cls(weights, biases, [ACTIVATIONS[kind] for kind in kinds], shortcut)
-
-
-def _activated(values: Any, activation: str) -> Any:
-    if activation == "relu":
-        return np.maximum(values, 0)
-    return np.tanh(values) if activation == "tanh" else values
-
-
-def _gain(sums: npt.NDArray[np.float64], activation: str) -> npt.NDArray[np.float64]:
-    if activation == "none":
-        return np.ones_like(sums)
-    if activation == "relu":
-        return (sums > 0).astype(np.float64)
-    small = np.abs(sums) < 1e-6
-    return np.where(small, 1.0, np.tanh(sums) / np.where(small, 1.0, sums))
+        if shortcut is not None and len(weights) < 2:
+            raise ModelFileError(f"{owner}: a shortcut needs two layers or more")
+        return cls(weights, [arrays[f"bias{number}"] for number in numbers], activations, shortcut)

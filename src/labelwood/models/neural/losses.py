@@ -27,9 +27,9 @@ def mined_margin_loss(
     reduction: "mean" over the pairs that are kept, or "sum" over them.
     """
     hardest = min(hardest, negative.shape[1])
-    found, place = negative.masked_fill(~valid, _NEVER).topk(hardest, dim=1)
+    scores, place = negative.masked_fill(~valid, _NEVER).topk(hardest, dim=1)
     kept = valid.gather(1, place)
-    violations = torch.relu(found - positive[:, None] + margin) * kept
+    violations = torch.relu(scores - positive[:, None] + margin) * kept
     summed = total(violations)
     return summed if reduction == "sum" else summed / kept.sum().clamp(min=1)
 
@@ -56,19 +56,11 @@ def sampled_softmax_loss(
     return _pairs_against(positive, others, row, negative.shape[0])
 
 
-def binary_loss(scores: Tensor, row: Tensor, label: Tensor) -> Tensor:
-    """The binary cross-entropy of all labels, summed over the labels and averaged over the rows; scores (n, n_labels).
-
-    Equal to binary_cross_entropy_with_logits against the dense 0/1 matrix, which is never made.
-    """
-    return (total(softplus(scores)) - scores[row, label].sum()) / max(1, scores.shape[0])
-
-
-def smooth_l1_loss(found: Tensor, wanted: Tensor, beta: float = 1.0) -> Tensor:
+def smooth_l1_loss(vectors: Tensor, wanted: Tensor, beta: float = 1.0) -> Tensor:
     """Huber's loss: quadratic up to `beta`, then linear; summed over the dimensions and averaged over the rows."""
-    distance = (found - wanted).abs()
+    distance = (vectors - wanted).abs()
     each = torch.where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
-    return total(each) / max(1, found.shape[0])
+    return total(each) / max(1, vectors.shape[0])
 
 
 def total(matrix: Tensor) -> Tensor:

@@ -70,13 +70,13 @@ def voted(
 
 def _cosines(rows: Float32, vectors: Float32, row: Any, label: Any) -> npt.NDArray[np.float64]:
     """rows[row] . vectors[label] for pairs, from 0 up; in pieces, since the gathered vectors are large."""
-    found = np.empty(len(row), np.float64)
+    products = np.empty(len(row), np.float64)
     piece = 1 << 16
     for begin in range(0, len(row), piece):
         part = slice(begin, begin + piece)
         # A product of rows, summed along the last axis: the same order for every pair.
-        found[part] = (rows[row[part]] * vectors[label[part]]).sum(axis=1, dtype=np.float64)
-    return np.maximum(found, 0.0)
+        products[part] = (rows[row[part]] * vectors[label[part]]).sum(axis=1, dtype=np.float64)
+    return np.maximum(products, 0.0)
 
 
 def best_labels(scores: sparse.csr_matrix, k: int) -> TopK:
@@ -112,21 +112,18 @@ def chosen_rule(
         p1, ndcg = _p1_and_ndcg5(top, truth)
         return (p1 + ndcg) / 2, p1, rule
 
-    def better(one: tuple[float, float, VoteRule], other: tuple[float, float, VoteRule]) -> bool:
-        return one[0] > other[0]
-
     width = ids.shape[1]
     ks = [fixed[0]] if fixed[0] is not None else [k for k in NEIGHBORS if k <= width] or [max(1, width)]
     temperatures = TEMPERATURES if fixed[1] is None else (fixed[1],)
     rules = [VoteRule(k, t, 0.0 if fixed[2] is None else fixed[2]) for k in ks for t in temperatures]
     best = measured(rules[0])
     for rule in rules[1:]:
-        found = measured(rule)
-        best = found if better(found, best) else best
+        tried = measured(rule)
+        best = tried if tried[0] > best[0] else best
     if fixed[2] is None:  # on top of the best votes: trying all three together would cost five times as much
         for blend in BLENDS[1:]:
-            found = measured(VoteRule(best[2].k, best[2].temperature, blend))
-            best = found if better(found, best) else best
+            tried = measured(VoteRule(best[2].k, best[2].temperature, blend))
+            best = tried if tried[0] > best[0] else best
     return best[2], best[1]
 
 

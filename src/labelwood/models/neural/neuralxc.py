@@ -13,13 +13,16 @@ from scipy import sparse
 
 from labelwood.data.keyed_random import keyed_bits
 from labelwood.matrices import normalized_rows
-from labelwood.models.base import Arrays, Model
+from labelwood.models.base import Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.neural.layer_stack import LayerStack
+from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.models.fitted import Fitted
+from labelwood.models.neural.layer_stack import LAYERS, SHORTCUT, LayerStack
 from labelwood.models.neural.neuralxc_sizes import network_sizes
 from labelwood.models.neural.runtime import DEVICES, require_torch
 from labelwood.params import Params, param
 from labelwood.progress import Progress
+from labelwood.storage.schema import Arrays, Schema
 from labelwood.topk import TopK, empty
 
 # Above these a batch is judged by the columns that occur in it and a sample of the others.
@@ -46,7 +49,66 @@ class NeuralXCParams(Params):
     device: str = param("auto", "where to train", choices=DEVICES)
 
 
-class NeuralXC(Model):
+@dataclass(frozen=True, eq=False)
+class FittedNeuralXC(Fitted[NeuralXCParams]):
+    """The layers on the way from features to label logits."""
+
+    name = "neuralxc"
+    stack: LayerStack
+
+    # answering
+
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k labels with the largest probabilities of every row."""
+        rows = scaled(x, self.settings)
+        top = empty(x.shape[0], k)
+        at_once = max(1, ROWS_AT_ONCE // self.n_labels)
+        for begin in range(0, x.shape[0], at_once):
+            logits = self.stack.forward(rows[begin : begin + at_once], n_threads)
+            _best(_sigmoid(logits), top.labels[begin : begin + at_once], top.scores[begin : begin + at_once])
+        return top
+
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """The label's logit, feature by feature as the layers let them through for this row; its sigmoid: the score."""
+        unit = scaled(row, self.settings)
+        weights, rest = self.stack.reasons(unit, label)
+        values, pushes = row.data.astype(np.float64), weights * unit.data
+        parts = [Contribution(0, -1, 1.0, rest, rest)]
+        for feature, value, push in zip(row.indices.tolist(), values.tolist(), pushes.tolist(), strict=True):
+            if value != 0:
+                parts.append(Contribution(0, feature, value, push / value, push))
+        margin = math.fsum(part.contribution for part in parts)
+        log_score = -float(np.logaddexp(0.0, -margin))
+        return Explanation(label, math.exp(log_score), (NodeScore(0, margin, log_score),), tuple(parts))
+
+    def structure(self) -> dict[str, float]:
+        """The widths on the way from features to labels."""
+        widths = [self.n_features, *(weight.shape[1] for weight in self.stack.weights)]
+        tables = [*self.stack.weights, *([] if self.stack.shortcut is None else [self.stack.shortcut])]
+        return {f"width {number}": width for number, width in enumerate(widths)} | {
+            "weights": sum(table.size for table in tables)
+        }
+
+    # storage
+
+    @classmethod
+    def schema(cls, settings: NeuralXCParams, facts: Mapping[str, Any]) -> Schema:
+        """The layers, as many as there are, and the shortcut past them."""
+        return {**LAYERS, **SHORTCUT} if settings.shortcut else LAYERS
+
+    def arrays(self) -> Arrays:
+        """The layers."""
+        return self.stack.to_arrays()
+
+    @classmethod
+    def restore(
+        cls, settings: NeuralXCParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedNeuralXC:
+        """The state of saved layers; ModelFileError if they do not lead to the labels."""
+        return cls(settings, trained_on, LayerStack.from_arrays(arrays, trained_on.n_labels, cls.name))
+
+
+class NeuralXC(Model[NeuralXCParams, FittedNeuralXC]):
     """Two autoencoders and a regressor between their codes, trained jointly; scores are probabilities of each label.
 
     loss = BCE(psi_o(f(phi_i(x))), y) + input_weight |psi_i(phi_i(x)) - x|^2 + output_weight |psi_o(phi_o(y)) - y|^2
@@ -58,105 +120,70 @@ class NeuralXC(Model):
 
     name = "neuralxc"
     Parameters = NeuralXCParams
-
-    def _fit(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> None:
-        require_torch(type(self).__name__)
-        self._stack = trained_stack(self._scaled(x, parameters), y, parameters, progress)
-
-    def _estimate_memory(self, x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any) -> int:
-        sizes = network_sizes(x.shape[1], y.shape[1])
-        weights = 2 * sum(a * b for widths in (sizes.input, sizes.output) for a, b in pairwise(widths))
-        weights += sizes.input[1] * y.shape[1] if parameters.shortcut else 0
-        wide = parameters.batch_size * 4 * (min(x.shape[1], 50_000) + min(y.shape[1], 50_000))
-        # weights, gradients, two moments of Adam, a copy; torch itself; dense targets and outputs of a batch
-        return int(400_000_000 + 20 * weights + 16 * x.nnz + 8 * wide)
+    FittedState = FittedNeuralXC
 
     @staticmethod
-    def _scaled(x: sparse.csr_matrix, parameters: Any) -> sparse.csr_matrix:
-        return normalized_rows(x) if parameters.normalize else x
+    def _train(settings: NeuralXCParams, data: FitInput) -> FittedNeuralXC:
+        require_torch("NeuralXC")
+        stack = trained_stack(scaled(data.x, settings), data.y, settings, data.progress)
+        return FittedNeuralXC(settings, data.trained_on(), stack)
 
-    # answering
-
-    def _predict(self, x: sparse.csr_matrix, k: int) -> TopK:
-        p = self.parameters_
-        rows = self._scaled(x, p)
-        top = empty(x.shape[0], k)
-        at_once = max(1, ROWS_AT_ONCE // self.n_labels_)
-        for begin in range(0, x.shape[0], at_once):
-            logits = self._stack.forward(rows[begin : begin + at_once], p.n_threads)
-            _best(_sigmoid(logits), top.labels[begin : begin + at_once], top.scores[begin : begin + at_once])
-        return top
-
-    def structure(self) -> dict[str, float]:
-        """The widths on the way from features to labels."""
-        self._check_fitted()
-        widths = [self.n_features_, *(weight.shape[1] for weight in self._stack.weights)]
-        tables = [*self._stack.weights, *([] if self._stack.shortcut is None else [self._stack.shortcut])]
-        return {f"width {number}": width for number, width in enumerate(widths)} | {
-            "weights": sum(table.size for table in tables)
-        }
-
-    def _explain(self, row: sparse.csr_matrix, label: int) -> Explanation:
-        scaled = self._scaled(row, self.parameters_)
-        weights, rest = self._stack.reasons(scaled, label)
-        values, pushes = row.data.astype(np.float64), weights * scaled.data
-        parts = [Contribution(0, -1, 1.0, rest, rest)]
-        for feature, value, push in zip(row.indices.tolist(), values.tolist(), pushes.tolist(), strict=True):
-            if value != 0:
-                parts.append(Contribution(0, feature, value, push / value, push))
-        margin = math.fsum(part.contribution for part in parts)
-        log_score = -float(np.logaddexp(0.0, -margin))
-        return Explanation(label, math.exp(log_score), (NodeScore(0, margin, log_score),), tuple(parts))
-
-    # storage
-
-    def _arrays(self) -> Arrays:
-        return self._stack.to_arrays()
-
-    def _restore(self, arrays: Arrays, facts: Mapping[str, Any]) -> None:
-        self._stack = LayerStack.from_arrays(arrays, self.n_features_, self.n_labels_, self.name)
+    @staticmethod
+    def _training_memory(settings: NeuralXCParams, data: FitInput) -> int:
+        n_features, n_labels = int(data.x.shape[1]), data.n_labels
+        sizes = network_sizes(n_features, n_labels)
+        weights = 2 * sum(a * b for widths in (sizes.input, sizes.output) for a, b in pairwise(widths))
+        weights += sizes.input[1] * n_labels if settings.shortcut else 0
+        wide = settings.batch_size * 4 * (min(n_features, 50_000) + min(n_labels, 50_000))
+        # weights, gradients, two moments of Adam, a copy; torch itself; dense targets and outputs of a batch
+        return int(400_000_000 + 20 * weights + 16 * data.x.nnz + 8 * wide)
 
 
-def trained_stack(x: sparse.csr_matrix, y: sparse.csr_matrix, parameters: Any, progress: Progress) -> LayerStack:
+def scaled(x: sparse.csr_matrix, settings: NeuralXCParams) -> sparse.csr_matrix:
+    """The rows as the networks get them: of length 1 if the settings say so."""
+    return normalized_rows(x) if settings.normalize else x
+
+
+def trained_stack(
+    x: sparse.csr_matrix, y: sparse.csr_matrix, settings: NeuralXCParams, progress: Progress
+) -> LayerStack:
     """The way from features to label logits, after training all three networks."""
     import torch
 
     from labelwood.models.neural.neuralxc_network import NeuralXCNetwork, targets
     from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
 
-    sample_x = parameters.sampled if x.shape[1] > MOST_FEATURES else 0
-    sample_y = parameters.sampled if y.shape[1] > MOST_LABELS else 0
+    sample_x = settings.sampled if x.shape[1] > MOST_FEATURES else 0
+    sample_y = settings.sampled if y.shape[1] > MOST_LABELS else 0
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(parameters.seed % 2**63)
+        torch.manual_seed(settings.seed % 2**63)
         network = NeuralXCNetwork(
             network_sizes(x.shape[1], y.shape[1]),
             last_activation(x),
-            parameters.dropout,
+            settings.dropout,
             bool(sample_x),
             bool(sample_y),
             label_shares(y),
             value_gain(x),
-            parameters.shortcut,
+            settings.shortcut,
         )
     share = {
         "labels": 1.0,
-        "input": parameters.input_weight,
-        "output": parameters.output_weight,
-        "latent": parameters.latent_weight,
+        "input": settings.input_weight,
+        "output": settings.output_weight,
+        "latent": settings.latent_weight,
     }
 
     def batch_loss(rows: Any, step: int) -> Any:
-        random = np.random.default_rng(int(keyed_bits(parameters.seed, 0x6E7863, step)))
+        random = np.random.default_rng(int(keyed_bits(settings.seed, 0x6E7863, step)))
         parts = network.losses(x, y, rows, targets(x, rows, sample_x, random), targets(y, rows, sample_y, random))
         return sum(share[name] * part for name, part in parts.items() if share[name])
 
-    groups = [ParameterGroup(network.dense_parameters(), parameters.rate, "adamw", parameters.weight_decay)]
+    groups = [ParameterGroup(network.dense_parameters(), settings.rate, "adamw", settings.weight_decay)]
     if network.sparse_parameters():
-        groups.append(ParameterGroup(network.sparse_parameters(), parameters.rate, "sparse_adam", 0.0))
+        groups.append(ParameterGroup(network.sparse_parameters(), settings.rate, "sparse_adam", 0.0))
     # One torch thread: its matrix products round as the number of threads says, and a seed must give the same bytes.
-    plan = TrainingPlan(
-        parameters.epochs, parameters.batch_size, parameters.seed, device=parameters.device, n_threads=1
-    )
+    plan = TrainingPlan(settings.epochs, settings.batch_size, settings.seed, device=settings.device, n_threads=1)
     train(network, groups, batch_loss, x.shape[0], plan, progress=progress)
     return network.cpu().stack()
 
@@ -192,6 +219,6 @@ def _best(scores: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], best: np.n
     # (n,) the k-th best score: only labels at or above it are sorted
     worst = np.partition(scores, scores.shape[1] - k, axis=1)[:, scores.shape[1] - k]
     for row, low in enumerate(worst):
-        found = np.flatnonzero(scores[row] >= low)
-        found = found[np.argsort(-scores[row, found], kind="stable")][:k]
-        labels[row], best[row] = found, scores[row, found]
+        likely = np.flatnonzero(scores[row] >= low)
+        likely = likely[np.argsort(-scores[row, likely], kind="stable")][:k]
+        labels[row], best[row] = likely, scores[row, likely]

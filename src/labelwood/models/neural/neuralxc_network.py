@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,17 +11,11 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn import functional
 
+from labelwood.models.neural.encoders import FUNCTIONS
 from labelwood.models.neural.layer_stack import LayerStack
 from labelwood.models.neural.neuralxc_sizes import Sizes
 from labelwood.models.neural.sampling import RowBatch, Rows, row_batch
 from labelwood.models.neural.sparse_layer import SparseLinear
-
-
-def _same(values: Tensor) -> Tensor:
-    return values
-
-
-LAST: dict[str, Callable[[Tensor], Tensor]] = {"sigmoid": torch.sigmoid, "relu": torch.relu, "none": _same}
 
 
 @dataclass(frozen=True)
@@ -133,7 +126,7 @@ class NeuralXCNetwork(nn.Module):
         self.shortcut = WideLayer(i[1], o[0]) if shortcut else None
         self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False, n_norms=2)
         self.dropout = nn.Dropout(dropout)
-        self.last = LAST[last]
+        self.last = FUNCTIONS[last]
         # A step of Adam is about the learning rate whatever the size of the values: the gain brings them to about 1,
         # and the batch norm allows a small start, so that what is learnt soon outweighs it.
         nn.init.normal_(self.input_table.weight, std=0.1 * 2**0.5 / gain)
@@ -186,26 +179,26 @@ class NeuralXCNetwork(nn.Module):
         code = self.code_of_first(first)
         rebuilt = self.last(self.input_outputs(self.decode_input(code), x_targets.columns))
         true_code = self.code_of_labels(row_batch(y, rows))
-        own = torch.sigmoid(self.label_logits(true_code, y_targets.columns))
-        found_code = self.label_code(code)
-        logits = self.answer_logits(first, found_code, y_targets.columns)
+        rebuilt_labels = torch.sigmoid(self.label_logits(true_code, y_targets.columns))
+        answer_code = self.label_code(code)
+        logits = self.answer_logits(first, answer_code, y_targets.columns)
         each = functional.binary_cross_entropy_with_logits(logits, y_targets.values, reduction="none")
         return {
             "input": _mean((rebuilt - x_targets.values) ** 2, x_targets.weights),
-            "output": _mean((own - y_targets.values) ** 2, y_targets.weights),
+            "output": _mean((rebuilt_labels - y_targets.values) ** 2, y_targets.weights),
             "labels": _mean(each, y_targets.weights),
-            "latent": _mean((found_code - true_code.detach()) ** 2, torch.ones(found_code.shape[1])),
+            "latent": _mean((answer_code - true_code.detach()) ** 2, torch.ones(answer_code.shape[1])),
         }
 
     def sparse_parameters(self) -> list[nn.Parameter]:
         """The tables of which a batch changes only some rows."""
-        found: list[nn.Parameter] = []
+        tables: list[nn.Parameter] = []
         if self.sampled_inputs:
-            found += [self.input_table.weight, self.input_outputs.weight]
+            tables += [self.input_table.weight, self.input_outputs.weight]
         if self.sampled_labels:
-            found += [self.output_table.weight, self.label_outputs.weight]
-            found += [] if self.shortcut is None else [self.shortcut.weight]
-        return found
+            tables += [self.output_table.weight, self.label_outputs.weight]
+            tables += [] if self.shortcut is None else [self.shortcut.weight]
+        return tables
 
     def dense_parameters(self) -> list[nn.Parameter]:
         """All the other parameters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -12,30 +12,49 @@ from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.models.neural.forward import unit_rows
 from labelwood.neighbors.store import Float32, Int32, Int64, VectorStore
+from labelwood.storage.schema import Array, ArrayRule, Arrays, Schema
 
-Array = np.ndarray[Any, Any]
 _KMEANS_ITERATIONS = 20
 
 
+POINTS: Schema = {
+    "points": ArrayRule("float32", ("n_points", "n_padded")),
+    "ids": ArrayRule("int32", ("n_points",)),
+    "starts": ArrayRule("int64", ("n_clusters+1",)),
+    "centroids": ArrayRule("float32", ("n_clusters", "n_padded")),
+    "rows": ArrayRule("int64", ("n_points",), low=0, below="n_rows"),
+    "y_indptr": ArrayRule("int64", ("n_points+1",)),
+    "y_indices": ArrayRule("int32", ("n_entries",), low=0, below="n_labels"),
+}
+
+
+@dataclass(frozen=True, eq=False)
 class PointIndex:
     """Points (unit vectors) with labels; point i belongs to the cluster with the nearest centroid.
 
     Centroids stay as they were made, so that points added later, one by one or at once, end in the same index as if all
-    had been there from the start.
+    had been there from the start. store: the points cluster by cluster; ids: their numbers in order of arrival;
+    cluster c holds the places starts[c] .. starts[c + 1] - 1. y and rows are in order of arrival.
     """
 
-    def __init__(self, points: Float32, y: sparse.csr_matrix, rows: Int64, centroids: Float32) -> None:
-        """Take points (n, dim) and y (n, n_labels) in order of arrival; rows: which training row each point is."""
-        self.centroids = VectorStore.of(centroids)
+    store: VectorStore
+    ids: Int32
+    starts: Int64
+    centroids: VectorStore
+    y: sparse.csr_matrix
+    rows: Int64
+
+    @classmethod
+    def of(cls, points: Float32, y: sparse.csr_matrix, rows: Int64, centroids: Float32) -> PointIndex:
+        """The index of points (n, dim) and y (n, n_labels) in order of arrival; rows: the training row of each."""
+        middles = VectorStore.of(centroids)
         cluster = np.zeros(len(points), np.int32)
         if len(points) and len(centroids) > 1:
-            cluster = self.centroids.nearest(self.centroids.queries(points), 1)[0][:, 0]
+            cluster = middles.nearest(middles.queries(points), 1)[0][:, 0]
         # Inside a cluster in order of arrival.
-        self.ids: Int32 = np.argsort(cluster, kind="stable").astype(np.int32)
-        self.starts: Int64 = np.searchsorted(cluster[self.ids], np.arange(len(centroids) + 1)).astype(np.int64)
-        self.store = VectorStore.of(points[self.ids])
-        self.y = y
-        self.rows = rows
+        ids = np.argsort(cluster, kind="stable").astype(np.int32)
+        starts = np.searchsorted(cluster[ids], np.arange(len(centroids) + 1)).astype(np.int64)
+        return cls(VectorStore.of(points[ids]), ids, starts, middles, y, rows)
 
     def __len__(self) -> int:
         return len(self.store)
@@ -60,9 +79,9 @@ class PointIndex:
         old = sparse.csr_matrix((self.y.data, self.y.indices, self.y.indptr), shape=(len(self), y.shape[1]))
         joined = sparse.vstack([old, y], format="csr").astype(np.float32)
         all_points = np.concatenate([self.points(), points])
-        return PointIndex(all_points, joined, np.concatenate([self.rows, rows]), self.centroids.floats())
+        return PointIndex.of(all_points, joined, np.concatenate([self.rows, rows]), self.centroids.floats())
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> Arrays:
         """The index as named arrays; `restore` takes them back."""
         return {
             "points": self.store.data,
@@ -76,34 +95,20 @@ class PointIndex:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, Array], n_labels: int, dim: int) -> PointIndex:
-        """The index that `arrays` gave; ModelFileError if the arrays do not fit together."""
-        index = cls.__new__(cls)
-        index.store = VectorStore.restore({"vectors": arrays["points"]}, dim, "ip")
-        index.centroids = VectorStore.restore({"vectors": arrays["centroids"]}, dim, "ip")
-        index.ids, index.starts, index.rows = arrays["ids"], arrays["starts"], arrays["rows"]
-        indptr, indices = arrays["y_indptr"], arrays["y_indices"]
-        n = len(index.store)
-        fits = (
-            index.ids.dtype == np.int32
-            and index.ids.shape == index.rows.shape == (n,)
-            and index.rows.dtype == index.starts.dtype == indptr.dtype == np.int64
-            and index.starts.shape == (len(index.centroids) + 1,)
-            and indptr.shape == (n + 1,)
-            and indices.dtype == np.int32
-            and indices.ndim == 1
+        """The index that `arrays` gave, which keep POINTS; ModelFileError if they do not fit together."""
+        store, centroids = (
+            VectorStore.restore({"vectors": arrays[name]}, dim, "ip") for name in ("points", "centroids")
         )
-        if not fits:
-            raise ModelFileError(f"the arrays of the {n} points do not fit together")
-        if n and not np.array_equal(np.sort(index.ids), np.arange(n)):
+        ids, starts, indptr, indices = (arrays[name] for name in ("ids", "starts", "y_indptr", "y_indices"))
+        n = len(store)
+        if not np.array_equal(np.sort(ids), np.arange(n)):
             raise ModelFileError("the points are not numbered one after the other")
-        if index.starts[0] != 0 or index.starts[-1] != n or np.any(np.diff(index.starts) < 0):
+        if starts[0] != 0 or starts[-1] != n or np.any(np.diff(starts) < 0):
             raise ModelFileError("the clusters do not hold the points")
         if indptr[0] != 0 or indptr[-1] != len(indices) or np.any(np.diff(indptr) < 0):
             raise ModelFileError("the labels of the points are damaged")
-        if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= n_labels):
-            raise ModelFileError(f"a point has a label outside 0..{n_labels - 1}")
-        index.y = sparse.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n_labels))
-        return index
+        y = sparse.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n_labels))
+        return cls(store, ids, starts, centroids, y, arrays["rows"])
 
 
 def kmeans_centroids(points: Float32, n_clusters: int, seed: int, n_threads: int | None) -> Float32:

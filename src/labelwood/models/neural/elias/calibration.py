@@ -18,9 +18,12 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import ModelFileError
+from labelwood.metrics.hits import hit_matrix
+from labelwood.metrics.ranking import precision, recall
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import top_of
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
+from labelwood.topk import TopK
 
 Doubles = npt.NDArray[np.float64]
 DEPTH = 5
@@ -64,11 +67,6 @@ class RegressionTree:
 
 
 NO_TREE = RegressionTree(np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32), np.zeros(0))
-
-
-def constant_tree(value: float) -> RegressionTree:
-    """The tree that always answers `value`."""
-    return RegressionTree(np.array([-1], np.int32), np.zeros(1), np.zeros(1, np.int32), np.array([value], np.float64))
 
 
 def fit_tree(features: Doubles, target: Doubles, depth: int = DEPTH, min_leaf: int = MIN_LEAF) -> RegressionTree:
@@ -213,20 +211,27 @@ def pair_features(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Shortlisted pairs of rows that training did not see, each array (n, room): labels, log p, log q or None."""
+    """Shortlisted pairs of rows that training did not see, each array (n, room): labels, log p, log q or None.
+
+    y: the labels of the rows, CSR (n, n_labels). truth: which pairs are true.
+    """
 
     labels: Int32
     log_p: Floats
     log_q: Doubles | None
     truth: npt.NDArray[np.bool_]
-    n_true: npt.NDArray[np.int64]
+    y: sparse.csr_matrix
+
+    @property
+    def n_true(self) -> npt.NDArray[np.int64]:
+        """The number of labels of each row."""
+        return np.asarray(np.diff(self.y.indptr), np.int64)
 
 
 def held_out(labels: Int32, log_p: Floats, log_q_: Doubles | None, y: sparse.csr_matrix) -> HeldOut:
     """The pairs with their truth from the labels y of the rows."""
-    hot = y.toarray() > 0
-    truth = np.take_along_axis(hot, np.maximum(labels, 0), axis=1) & (labels >= 0)
-    return HeldOut(labels, log_p, log_q_, truth, np.diff(y.indptr).astype(np.int64))
+    truth = hit_matrix(TopK(labels, log_p), y).hit.astype(bool)
+    return HeldOut(labels, log_p, log_q_, truth, y)
 
 
 def choose_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: bool) -> Scoring:
@@ -254,24 +259,18 @@ def choose_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: 
 
 def quality(pairs: HeldOut, scores: npt.NDArray[Any]) -> float:
     """The sum of P@1, P@3 and P@5 and a fifth of R@100, per cent: what a scoring is chosen by."""
-    labels, _ = top_of(pairs.labels, scores, 100)
-    hit = hits_of(pairs, labels)
-    precision = sum(100 * hit[:, :k].sum() / (k * max(1, len(hit))) for k in (1, 3, 5))
-    recall = 100 * np.mean(hit.sum(axis=1) / np.maximum(1, pairs.n_true)) if len(hit) else 0.0
-    return float(precision + recall / 5)
+    if not len(pairs.labels):
+        return 0.0
+    hits = hit_matrix(TopK(*top_of(pairs.labels, scores, 100)), pairs.y)
+    return sum(precision(hits, k) for k in (1, 3, 5)) + recall(hits, 100) / 5
 
 
 def hits_of(pairs: HeldOut, labels: Int32) -> npt.NDArray[np.bool_]:
-    """Which of the ranked labels (n, k) are true; pairs.labels rows ascend up to their padding."""
-    big = np.iinfo(np.int32).max
-    sortable = np.where(pairs.labels < 0, big, pairs.labels)
-    hits = np.zeros(labels.shape, bool)
-    for row in range(len(labels)):
-        place = np.searchsorted(sortable[row], labels[row])
-        hits[row] = (labels[row] >= 0) & pairs.truth[row, np.minimum(place, pairs.truth.shape[1] - 1)]
-    return hits
+    """Which of the ranked labels (n, k) are true."""
+    scores = np.zeros(labels.shape, np.float32)  # a hit does not depend on them
+    return hit_matrix(TopK(labels, scores), pairs.y).hit.astype(bool)
 
 
 def _part(pairs: HeldOut, rows: npt.NDArray[np.bool_]) -> HeldOut:
     log_q_ = None if pairs.log_q is None else pairs.log_q[rows]
-    return HeldOut(pairs.labels[rows], pairs.log_p[rows], log_q_, pairs.truth[rows], pairs.n_true[rows])
+    return HeldOut(pairs.labels[rows], pairs.log_p[rows], log_q_, pairs.truth[rows], pairs.y[rows])

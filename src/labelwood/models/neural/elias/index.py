@@ -156,16 +156,6 @@ def parents(edges: Int32, scores: Floats, n_labels: int) -> Int32:
     return strongest
 
 
-def prune_by_score(edges: Int32, scores: Floats, threshold: float) -> tuple[Int32, Floats]:
-    """(edges, scores) without the edges whose score is below the threshold; the kept scores stay as they are."""
-    return kept_edges(edges, scores, edges_above(edges, scores, threshold))
-
-
-def prune_to_top(edges: Int32, scores: Floats, n_kept: int) -> tuple[Int32, Floats]:
-    """(edges, scores) of the n_kept strongest edges of every cluster; equal scores: the smaller label."""
-    return kept_edges(edges, scores, strongest_edges(edges, scores, n_kept))
-
-
 def edges_above(edges: Int32, scores: Floats, threshold: float) -> npt.NDArray[np.bool_]:
     """Which edges have at least this score."""
     keep: npt.NDArray[np.bool_] = (edges != PAD) & (scores >= threshold)

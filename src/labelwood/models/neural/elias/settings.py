@@ -21,7 +21,9 @@ class ELIASParams(Params):
     encoder: str = param(
         BOW, "what a row is read by: its features, the MiniLM vector of its text, or both", choices=ENCODERS
     )
-    text_model: str | None = param(None, "folder of a Hugging Face text encoder; None: the installed MiniLM", kind=str)
+    text_model: str | None = param(
+        None, "a Hugging Face text encoder: folder or hub name; None: the installed MiniLM", kind=str
+    )
     max_tokens: int = param(128, "tokens of a text that its vector is made of, the first ones", low=3, high=100_000)
     tune_epochs: int = param(0, "epochs in which the text encoder itself is trained first; 0: it stays frozen", low=0)
     zero_shot: bool = param(False, "find labels without training rows by their names; needs texts and label names")

@@ -1,0 +1,100 @@
+// The vectors of one node's labels, for kernels that pass over them many times.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+#include "sparse_rows.hpp"
+
+namespace lw {
+
+// Either a view of the matrix (large nodes), or a copy with features renumbered 0..n_features-1 in order of appearance,
+// which keeps the centres of small nodes in the first-level cache. Reused from node to node.
+class NodeRows {
+public:
+    void view(const SparseRows& v, const std::int32_t* labels, std::int64_t m) {
+        begin_.resize(m);
+        end_.resize(m);
+        for (std::int64_t i = 0; i < m; ++i) {
+            begin_[i] = v.starts[labels[i]];
+            end_[i] = v.starts[labels[i] + 1];
+        }
+        columns_ = v.columns;
+        values_ = v.values;
+        n_features_ = v.n_columns;
+        is_copy_ = false;
+    }
+
+    void copy(const SparseRows& v, const std::int32_t* labels, std::int64_t m) {
+        begin_.resize(m);
+        end_.resize(m);
+        std::int64_t nnz = 0;
+        for (std::int64_t i = 0; i < m; ++i) nnz += v.starts[labels[i] + 1] - v.starts[labels[i]];
+        if (static_cast<std::int64_t>(own_columns_.size()) < nnz) {
+            own_columns_.resize(nnz);
+            own_values_.resize(nnz);
+        }
+        if (local_of_.empty()) local_of_.assign(v.n_columns, -1);
+        global_of_.clear();
+        std::int64_t at = 0;
+        Pulse pulse;
+        for (std::int64_t i = 0; i < m; ++i) {
+            begin_[i] = at;
+            pulse.beat();
+            for (std::int64_t p = v.starts[labels[i]]; p < v.starts[labels[i] + 1]; ++p, ++at) {
+                std::int32_t& local = local_of_[v.columns[p]];
+                if (local < 0) {
+                    local = static_cast<std::int32_t>(global_of_.size());
+                    global_of_.push_back(v.columns[p]);
+                }
+                own_columns_[at] = local;
+                own_values_[at] = v.values[p];
+            }
+            end_[i] = at;
+        }
+        for (const std::int32_t column : global_of_) local_of_[column] = -1;
+        columns_ = own_columns_.data();
+        values_ = own_values_.data();
+        n_features_ = static_cast<std::int32_t>(global_of_.size());
+        is_copy_ = true;
+    }
+
+    std::int32_t n_features() const { return n_features_; }
+    std::int64_t size(std::int64_t i) const { return end_[i] - begin_[i]; }
+    const std::int32_t* columns(std::int64_t i) const { return columns_ + begin_[i]; }
+    const float* values(std::int64_t i) const { return values_ + begin_[i]; }
+    std::int32_t column_of(std::int32_t feature) const { return is_copy_ ? global_of_[feature] : feature; }
+
+    // sum += factor * row i
+    void add(std::int64_t i, double factor, double* sum) const {
+        const std::int32_t* column = columns(i);
+        const float* value = values(i);
+        const std::int64_t n = size(i);
+        for (std::int64_t p = 0; p < n; ++p) sum[column[p]] += factor * value[p];
+    }
+
+    // row i . dense
+    float dot(std::int64_t i, const float* dense) const {
+        const std::int32_t* column = columns(i);
+        const float* value = values(i);
+        const std::int64_t n = size(i);
+        float sum[4] = {0, 0, 0, 0};  // four chains hide the latency of the gathers
+        std::int64_t p = 0;
+        for (; p + 4 <= n; p += 4) {
+            for (int k = 0; k < 4; ++k) sum[k] += value[p + k] * dense[column[p + k]];
+        }
+        for (; p < n; ++p) sum[0] += value[p] * dense[column[p]];
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+
+private:
+    std::vector<std::int64_t> begin_, end_;
+    const std::int32_t* columns_ = nullptr;
+    const float* values_ = nullptr;
+    std::int32_t n_features_ = 0;
+    bool is_copy_ = false;
+    std::vector<std::int32_t> own_columns_, local_of_, global_of_;
+    std::vector<float> own_values_;
+};
+
+}  // namespace lw

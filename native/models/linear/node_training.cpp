@@ -1,0 +1,319 @@
+#include "models/linear/node_training.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <stdexcept>
+
+#include "levels.hpp"
+#include "models/linear/block_rows.hpp"
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace lw {
+namespace {
+
+// A node with more than this share of all work is solved with all threads on its groups; the others are handed out whole,
+// one thread each.
+constexpr double kLargeShare = 0.05;
+
+// 64-byte aligned floats that only grow.
+class AlignedFloats {
+public:
+    float* room(std::size_t n) {
+        if (n > size_) {
+            memory_.reset(static_cast<float*>(::operator new[](n * sizeof(float), std::align_val_t{64})));
+            size_ = n;
+        }
+        return memory_.get();
+    }
+
+private:
+    struct Free {
+        void operator()(float* p) const { ::operator delete[](p, std::align_val_t{64}); }
+    };
+    std::unique_ptr<float[], Free> memory_;
+    std::size_t size_ = 0;
+};
+
+// The rows of one node with compact feature ids.
+struct LocalRows {
+    std::vector<std::int64_t> indptr;
+    std::vector<std::int32_t> indices;
+    std::vector<float> data, squares;
+    std::vector<std::int32_t> rows;            // local row -> training row
+    std::vector<std::int32_t> features;        // local feature -> feature
+    std::vector<std::int32_t> feature_order;   // local features by ascending feature
+    std::vector<std::int64_t> child_start;     // rows of each child: into child_rows
+    std::vector<std::int32_t> child_rows;      // local rows
+    std::vector<std::uint8_t> positive_only;   // local rows that are nobody's negatives; empty: none
+    std::vector<float> cost;                   // factors of the rows' costs; empty: 1
+};
+
+// Maps of one thread from global to local ids; -1 everywhere between two nodes.
+struct Maps {
+    std::vector<std::int32_t> row, feature;
+};
+
+struct SolverMemory {
+    AlignedFloats weights, alpha;
+    std::vector<std::int32_t> active;
+    std::vector<std::uint16_t> positive;
+};
+
+void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t node, Maps& maps, LocalRows& local) {
+    const std::int64_t first = nodes.child_start[node], last = nodes.child_start[node + 1] - 1;
+    local.rows.clear();
+    local.child_rows.clear();
+    local.child_start.assign(1, 0);
+    const auto counts = [&](std::int32_t row) { return !data.row_cost || data.row_cost[row] > 0; };
+    if (nodes.all_rows) {
+        for (std::int32_t r = 0; r < data.n_rows; ++r)
+            if (counts(r)) local.rows.push_back(r);
+    } else {
+        for (std::int64_t p = data.label_start[nodes.child_bound[first]]; p < data.label_start[nodes.child_bound[last]]; ++p)
+            if (maps.row[data.label_rows[p]] < 0 && counts(data.label_rows[p])) {
+                maps.row[data.label_rows[p]] = 0;
+                local.rows.push_back(data.label_rows[p]);
+            }
+        for (std::int64_t p = nodes.extra_start[node]; p < nodes.extra_start[node + 1]; ++p)
+            if (maps.row[nodes.extra_rows[p]] < 0 && counts(nodes.extra_rows[p])) {
+                maps.row[nodes.extra_rows[p]] = 0;
+                local.rows.push_back(nodes.extra_rows[p]);
+            }
+        std::sort(local.rows.begin(), local.rows.end());
+    }
+    Pulse pulse;
+    for (std::size_t r = 0; r < local.rows.size(); ++r) maps.row[local.rows[r]] = static_cast<std::int32_t>(r);
+    for (std::int64_t c = first; c < last; ++c) {
+        const std::size_t begin = local.child_rows.size();
+        pulse.beat();
+        for (std::int64_t p = data.label_start[nodes.child_bound[c]]; p < data.label_start[nodes.child_bound[c + 1]]; ++p)
+            if (maps.row[data.label_rows[p]] >= 0) local.child_rows.push_back(maps.row[data.label_rows[p]]);
+        if (nodes.child_bound[c + 1] - nodes.child_bound[c] > 1) {  // several labels: a row may come twice
+            std::sort(local.child_rows.begin() + static_cast<std::ptrdiff_t>(begin), local.child_rows.end());
+            local.child_rows.erase(std::unique(local.child_rows.begin() + static_cast<std::ptrdiff_t>(begin), local.child_rows.end()),
+                                   local.child_rows.end());
+        }
+        local.child_start.push_back(static_cast<std::int64_t>(local.child_rows.size()));
+    }
+    local.positive_only.clear();
+    if (nodes.extra_alone) {
+        local.positive_only.assign(local.rows.size(), 1);
+        for (std::int64_t p = nodes.extra_start[node]; p < nodes.extra_start[node + 1]; ++p)
+            if (maps.row[nodes.extra_rows[p]] >= 0) local.positive_only[maps.row[nodes.extra_rows[p]]] = 0;
+    }
+    for (const std::int32_t row : local.rows) maps.row[row] = -1;
+    local.cost.clear();
+    if (data.row_cost)
+        for (const std::int32_t row : local.rows) local.cost.push_back(data.row_cost[row]);
+
+    local.indptr.assign(1, 0);
+    local.indices.clear();
+    local.data.clear();
+    local.squares.clear();
+    local.features.clear();
+    for (const std::int32_t row : local.rows) {
+        float square = 0;
+        pulse.beat();
+        for (std::int64_t p = data.indptr[row]; p < data.indptr[row + 1]; ++p) {
+            std::int32_t& id = maps.feature[data.indices[p]];
+            if (id < 0) {
+                id = static_cast<std::int32_t>(local.features.size());
+                local.features.push_back(data.indices[p]);
+            }
+            local.indices.push_back(id);
+            local.data.push_back(data.data[p]);
+            square += data.data[p] * data.data[p];
+        }
+        local.squares.push_back(square);
+        local.indptr.push_back(static_cast<std::int64_t>(local.indices.size()));
+    }
+    for (const std::int32_t feature : local.features) maps.feature[feature] = -1;
+    local.feature_order.resize(local.features.size());
+    for (std::size_t f = 0; f < local.features.size(); ++f) local.feature_order[f] = static_cast<std::int32_t>(f);
+    std::sort(local.feature_order.begin(), local.feature_order.end(),
+              [&](std::int32_t a, std::int32_t b) { return local.features[a] < local.features[b]; });
+}
+
+void keep_weights(const LocalRows& local, const float* weights, const bool* trained, int n_labels,
+                  const TrainingOptions& options, GroupWeights& out) {
+    for (const std::int32_t f : local.feature_order) {
+        const float* w = weights + static_cast<std::int64_t>(f) * kGroup;
+        unsigned mask = 0;
+        for (int l = 0; l < n_labels; ++l)
+            if (trained[l] && std::fabs(w[l]) >= options.prune && w[l] != 0.0f) mask |= 1u << l;
+        if (!mask) continue;
+        out.features.push_back(local.features[f]);
+        out.masks.push_back(static_cast<std::uint16_t>(mask));
+        for (int l = 0; l < n_labels; ++l)
+            if (mask >> l & 1) out.halves.push_back(float_to_half(w[l]));
+    }
+    const float* bias = weights + static_cast<std::int64_t>(local.features.size()) * kGroup;
+    for (int l = 0; l < n_labels; ++l) out.bias.push_back(trained[l] ? bias[l] * options.bias : options.untrained);
+    out.features.shrink_to_fit();
+    out.masks.shrink_to_fit();
+    out.halves.shrink_to_fit();
+}
+
+// Fills the weights of a group with those of the node's earlier blocks; the bits of the children that had any.
+std::uint32_t earlier_weights(const LocalRows& local, const TrainingStart& start, std::int64_t node, std::int64_t begin, int n_labels,
+                              const TrainingOptions& options, float* weights) {
+    const std::int64_t block = start.first_block[node] + begin / kMaxChildren;
+    const int first = static_cast<int>(begin % kMaxChildren);
+    const WeightBlocks& blocks = *start.blocks;
+    const std::int64_t n_children = blocks.child_start[block + 1] - blocks.child_start[block];
+    float* bias = weights + static_cast<std::int64_t>(local.features.size()) * kGroup;
+    std::uint32_t known = 0;
+    for (int l = 0; l < n_labels && first + l < n_children; ++l) {
+        const float earlier = blocks.bias[blocks.child_start[block] + first + l];
+        if (earlier == options.untrained) continue;
+        known |= 1u << l;
+        if (options.bias > 0) bias[l] = earlier / options.bias;
+    }
+    BlockRow row;
+    Pulse pulse;
+    for (std::size_t f = 0; f < local.features.size(); ++f) {
+        pulse.beat();
+        if (local.features[f] >= blocks.n_features || !read_row(blocks, block, local.features[f], row)) continue;
+        for (int i = 0; i < row.n; ++i) {
+            const int l = row.children[i] - first;
+            if (l >= 0 && l < n_labels && known >> l & 1) weights[f * kGroup + static_cast<std::size_t>(l)] = row.weights[i];
+        }
+    }
+    return known;
+}
+
+// The positive rows of a child; a row of cost 2 counts as two.
+double n_positive_rows(const LocalRows& local, std::int64_t child) {
+    const std::int64_t first = local.child_start[child], last = local.child_start[child + 1];
+    if (local.cost.empty()) return static_cast<double>(last - first);
+    double sum = 0;
+    for (std::int64_t p = first; p < last; ++p) sum += local.cost[static_cast<std::size_t>(local.child_rows[p])];
+    return sum;
+}
+
+int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t node, std::int64_t group,
+                std::uint64_t item, const TrainingOptions& options, SolverMemory& memory, GroupWeights& out) {
+    const std::int64_t first = nodes.child_start[node];
+    const std::int64_t n_children = nodes.child_start[node + 1] - 1 - first;
+    const std::int64_t begin = group * kGroup;
+    const int n_labels = static_cast<int>(std::min<std::int64_t>(kGroup, n_children - begin));
+    memory.positive.assign(local.rows.size(), 0);
+    bool trained[kGroup];
+    SolveOptions solver{options.loss, options.eps, options.max_passes, options.bias, {}, {}, options.seed, item};
+    for (int l = 0; l < kGroup; ++l) solver.cost_positive[l] = solver.cost_negative[l] = 1.0f;
+    for (int l = 0; l < n_labels; ++l) {
+        const std::int64_t child = begin + l;
+        for (std::int64_t p = local.child_start[child]; p < local.child_start[child + 1]; ++p)
+            memory.positive[local.child_rows[p]] |= static_cast<std::uint16_t>(1u << l);
+        trained[l] = local.child_start[child + 1] > local.child_start[child];
+        const bool single = nodes.child_bound[first + child + 1] - nodes.child_bound[first + child] == 1;
+        const double n_positive = std::max(1.0, n_positive_rows(local, child));
+        const float scale = single ? static_cast<float>(std::pow(kRareRows / n_positive, options.rare_power)) : options.cluster_cost;
+        solver.cost_positive[l] = options.cost_positive * scale;
+        solver.cost_negative[l] = options.cost_negative * scale;
+        if (nodes.child_cost) solver.cost_positive[l] *= nodes.child_cost[first + child];
+    }
+    const std::size_t n_weights = (local.features.size() + 1) * kGroup;
+    float* weights = memory.weights.room(n_weights);
+    std::fill(weights, weights + n_weights, 0.0f);
+    if (options.start.blocks && options.start.first_block[node] >= 0 && begin < options.start.n_children[node]) {
+        solver.start = Start::weights;
+        solver.known = earlier_weights(local, options.start, node, begin, n_labels, options, weights);
+        solver.first_new = std::lower_bound(local.rows.begin(), local.rows.end(), options.start.first_new_row) - local.rows.begin();
+    }
+    memory.active.resize(local.rows.size());
+    const SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
+                         local.indptr.data(), local.indices.data(), local.data.data(), local.squares.data(),
+                         memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data(),
+                         local.cost.empty() ? nullptr : local.cost.data()};
+    const SolveScratch scratch{weights, memory.alpha.room(local.rows.size() * kGroup), memory.active.data()};
+    const int passes = std::any_of(trained, trained + n_labels, [](bool t) { return t; }) ? kernels().solve(task, solver, scratch) : 0;
+    keep_weights(local, weights, trained, n_labels, options, out);
+    return passes;
+}
+
+std::int64_t n_groups_of(const TrainingNodes& nodes, std::int64_t node) {
+    return (nodes.child_start[node + 1] - 1 - nodes.child_start[node] + kGroup - 1) / kGroup;
+}
+
+}  // namespace
+
+BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, const TrainingOptions& options,
+                        TrainingProgress progress, void* context, TrainingReport* report) {
+    std::vector<std::int64_t> first_group(1, 0);
+    std::vector<std::int64_t> work;  // gathered non-zeros of a node, at most: decides who is solved together
+    const double row_length = data.n_rows ? static_cast<double>(data.indptr[data.n_rows]) / static_cast<double>(data.n_rows) : 0;
+    for (std::int64_t n = 0; n < nodes.n_nodes; ++n) {
+        first_group.push_back(first_group.back() + n_groups_of(nodes, n));
+        const std::int64_t low = nodes.child_bound[nodes.child_start[n]], high = nodes.child_bound[nodes.child_start[n + 1] - 1];
+        std::int64_t rows = nodes.all_rows ? data.n_rows : data.label_start[high] - data.label_start[low] + nodes.extra_start[n + 1] - nodes.extra_start[n];
+        rows = std::min(rows, data.n_rows);
+        work.push_back(static_cast<std::int64_t>(static_cast<double>(rows) * row_length));
+    }
+    // More threads than groups would only cost memory.
+    const std::int64_t wanted = options.n_threads < 1 ? max_threads() : options.n_threads;
+    const int n_threads = static_cast<int>(std::clamp<std::int64_t>(first_group.back(), 1, wanted));
+    std::vector<GroupWeights> groups(static_cast<std::size_t>(first_group.back()));
+    std::vector<Maps> maps(static_cast<std::size_t>(n_threads));
+    for (Maps& map : maps) {
+        map.row.assign(static_cast<std::size_t>(data.n_rows), -1);
+        map.feature.assign(static_cast<std::size_t>(data.n_features), -1);
+    }
+    std::vector<SolverMemory> memory(static_cast<std::size_t>(n_threads));
+    std::vector<LocalRows> local(static_cast<std::size_t>(n_threads));
+    std::atomic<std::int64_t> done{0}, passes{0};
+    std::atomic<bool> stopped{false};
+    const auto finished = [&](std::int64_t n, int thread) {
+        const std::int64_t now = done += n;
+        if (thread == 0 && progress && !progress(context, now, first_group.back())) stopped = true;
+    };
+
+    std::vector<std::int64_t> large, small;
+    double total = 0;
+    for (std::int64_t n = 0; n < nodes.n_nodes; ++n) total += static_cast<double>(work[n] * n_groups_of(nodes, n));
+    for (std::int64_t n = 0; n < nodes.n_nodes; ++n) {
+        const std::int64_t n_groups = n_groups_of(nodes, n);
+        if (!n_groups) continue;
+        (n_groups > 1 && static_cast<double>(work[n] * n_groups) > kLargeShare * total ? large : small).push_back(n);
+    }
+    for (const std::int64_t n : large) {
+        if (stopped) break;
+        gather(data, nodes, n, maps[0], local[0]);
+        parallel_for(n_groups_of(nodes, n), n_threads, 1, [&](std::int64_t g, int thread) {
+            if (stopped) return;
+            const std::int64_t item = first_group[n] + g;
+            passes += solve_group(local[0], nodes, n, g, static_cast<std::uint64_t>(item), options, memory[thread], groups[item]);
+            finished(1, thread);
+        });
+    }
+    // Largest first, so that the last tasks are short and no thread waits long.
+    std::stable_sort(small.begin(), small.end(), [&](std::int64_t a, std::int64_t b) { return work[a] > work[b]; });
+    parallel_for(static_cast<std::int64_t>(small.size()), n_threads, 1, [&](std::int64_t i, int thread) {
+        if (stopped) return;
+        const std::int64_t n = small[i];
+        gather(data, nodes, n, maps[thread], local[thread]);
+        for (std::int64_t g = 0; g < n_groups_of(nodes, n); ++g) {
+            const std::int64_t item = first_group[n] + g;
+            passes += solve_group(local[thread], nodes, n, g, static_cast<std::uint64_t>(item), options, memory[thread], groups[item]);
+        }
+        finished(n_groups_of(nodes, n), thread);
+    });
+    if (!stopped && progress && !progress(context, first_group.back(), first_group.back())) stopped = true;
+    report->groups = first_group.back();
+    report->passes = passes;
+    if (stopped) throw std::runtime_error("stopped");
+
+    std::vector<std::int64_t> group_start;
+    constexpr std::int64_t kGroupsPerBlock = kMaxChildren / kGroup;
+    for (std::int64_t n = 0; n < nodes.n_nodes; ++n)
+        for (std::int64_t g = first_group[n]; g < first_group[n + 1]; g += kGroupsPerBlock) group_start.push_back(g);
+    group_start.push_back(first_group.back());
+    return build_blocks(groups, group_start, data.n_features, /*bytes=*/false, n_threads);
+}
+
+}  // namespace lw

@@ -1,0 +1,131 @@
+#include "models/neural/elias/shortlist.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "levels.hpp"
+#include "parallel.hpp"
+
+namespace lw {
+namespace {
+
+void walk(const EdgeTable& edges, std::int64_t cluster, float score, PathMemory& memory) {
+    const std::int64_t first = cluster * edges.width;
+    for (std::int64_t p = first; p < first + edges.width && edges.labels[p] >= 0; ++p) {
+        const std::int32_t label = edges.labels[p];
+        const float path = score * edges.scores[p];
+        float& best = memory.best[label];
+        if (best < 0) {
+            memory.touched.push_back(label);
+        } else if (path < best || (path == best && p > memory.path[label])) {
+            continue;
+        }
+        best = path;
+        memory.path[label] = p;
+    }
+}
+
+// The clusters of one row: the best by score (equal scores to the smaller cluster), then the forced ones.
+void choose_clusters(const float* scores, std::int64_t n_clusters, std::int32_t beam, const Forced& forced, std::int64_t row, PathMemory& memory) {
+    memory.order.resize(static_cast<std::size_t>(n_clusters));
+    for (std::int64_t c = 0; c < n_clusters; ++c) memory.order[c] = {scores[c], static_cast<std::int32_t>(c)};
+    const std::int64_t n = std::min<std::int64_t>(beam, n_clusters);
+    std::nth_element(memory.order.begin(), memory.order.begin() + std::max<std::int64_t>(0, n - 1), memory.order.end(), better);
+    memory.chosen.assign(static_cast<std::size_t>(n_clusters), 0);
+    for (std::int64_t i = 0; i < n; ++i) memory.chosen[memory.order[i].label] = 1;
+    if (forced.cluster_start)
+        for (std::int64_t p = forced.cluster_start[row]; p < forced.cluster_start[row + 1]; ++p) memory.chosen[forced.clusters[p]] = 1;
+}
+
+// Cuts the touched labels to `room`: forced labels first, then by score.
+void cut(const Forced& forced, std::int64_t row, std::int64_t room, PathMemory& memory) {
+    std::vector<std::int32_t>& touched = memory.touched;
+    if (static_cast<std::int64_t>(touched.size()) <= room) return;
+    std::size_t n_kept = 0;
+    if (forced.label_start) {
+        for (std::int64_t p = forced.label_start[row]; p < forced.label_start[row + 1]; ++p) memory.kept[forced.labels[p]] = 1;
+        n_kept = static_cast<std::size_t>(std::partition(touched.begin(), touched.end(), [&](std::int32_t l) { return memory.kept[l] != 0; }) - touched.begin());
+        for (std::int64_t p = forced.label_start[row]; p < forced.label_start[row + 1]; ++p) memory.kept[forced.labels[p]] = 0;
+    }
+    const auto before = [&](std::int32_t a, std::int32_t b) { return better({memory.best[a], a}, {memory.best[b], b}); };
+    const std::size_t size = static_cast<std::size_t>(room);
+    if (n_kept < size) std::nth_element(touched.begin() + static_cast<std::ptrdiff_t>(n_kept), touched.begin() + static_cast<std::ptrdiff_t>(size), touched.end(), before);
+    for (std::size_t i = size; i < touched.size(); ++i) memory.best[touched[i]] = -1;
+    touched.resize(size);
+}
+
+}  // namespace
+
+void shortlist_row(const EdgeTable& edges, const Forced& forced, std::int64_t row, const float* cluster_scores, std::int32_t beam,
+                   std::int64_t room, PathMemory& memory, std::int32_t* labels, std::int64_t* paths, float* scores) {
+    if (memory.best.empty()) {
+        memory.best.assign(static_cast<std::size_t>(edges.n_labels), -1.0f);
+        memory.path.resize(static_cast<std::size_t>(edges.n_labels));
+        memory.kept.assign(static_cast<std::size_t>(edges.n_labels), 0);
+    }
+    choose_clusters(cluster_scores, edges.n_clusters, beam, forced, row, memory);
+    memory.touched.clear();
+    for (std::int64_t c = 0; c < edges.n_clusters; ++c)
+        if (memory.chosen[c]) walk(edges, c, cluster_scores[c] >= 0 ? cluster_scores[c] : 0.0f, memory);
+    cut(forced, row, room, memory);
+    std::sort(memory.touched.begin(), memory.touched.end());
+    for (std::int64_t j = 0; j < room; ++j) {
+        const bool real = j < static_cast<std::int64_t>(memory.touched.size());
+        const std::int32_t label = real ? memory.touched[j] : -1;
+        labels[j] = label;
+        paths[j] = real ? memory.path[label] : 0;
+        scores[j] = real ? memory.best[label] : 0.0f;
+        if (real) memory.best[label] = -1;
+    }
+}
+
+void shortlist_rows(const EdgeTable& edges, const Forced& forced, std::int64_t n_rows, const float* cluster_scores, std::int32_t beam,
+                    std::int64_t room, int n_threads, std::int32_t* labels, std::int64_t* paths, float* scores) {
+    if (n_threads < 1) n_threads = max_threads();
+    std::vector<PathMemory> memories(static_cast<std::size_t>(std::clamp<std::int64_t>(n_rows, 1, n_threads)));
+    parallel_for(n_rows, static_cast<int>(memories.size()), 4, [&](std::int64_t row, int thread) {
+        shortlist_row(edges, forced, row, cluster_scores + row * edges.n_clusters, beam, room, memories[static_cast<std::size_t>(thread)],
+                      labels + row * room, paths + row * room, scores + row * room);
+    });
+}
+
+void shortlist_products(std::int64_t n_rows, std::int64_t room, std::int64_t dim, const std::int32_t* labels, const float* vectors,
+                        const float* weights, const float* bias, int n_threads, float* out) {
+    const Kernels& kernel = kernels();
+    parallel_for(n_rows, n_threads, 4, [&](std::int64_t row, int) {
+        const std::int64_t at = row * room;
+        kernel.gathered_dots(vectors + row * dim, weights, labels + at, room, dim, out + at);
+        for (std::int64_t j = at; j < at + room; ++j)
+            if (labels[j] >= 0) out[j] += bias[labels[j]];
+    });
+}
+
+void shortlist_margins(const WeightBlocks& blocks, std::int64_t n_rows, const std::int64_t* indptr, const std::int32_t* indices,
+                       const float* data, std::int64_t room, const std::int32_t* places, int n_threads, float* margins) {
+    const Kernels& kernel = kernels();
+    if (n_threads < 1) n_threads = max_threads();
+    // (classifier, place in the row) pairs of one row, in the order of the classifiers and so of their blocks
+    std::vector<std::vector<std::pair<std::int32_t, std::int32_t>>> wanted(static_cast<std::size_t>(std::clamp<std::int64_t>(n_rows, 1, n_threads)));
+    parallel_for(n_rows, static_cast<int>(wanted.size()), 4, [&](std::int64_t row, int thread) {
+        auto& pairs = wanted[static_cast<std::size_t>(thread)];
+        pairs.clear();
+        const std::int32_t* own = places + row * room;
+        float* out = margins + row * room;
+        for (std::int64_t j = 0; j < room; ++j) {
+            out[j] = 0.0f;
+            if (own[j] >= 0) pairs.emplace_back(own[j], static_cast<std::int32_t>(j));
+        }
+        std::sort(pairs.begin(), pairs.end());
+        alignas(64) float scores[kMaxChildren];
+        const Query query{static_cast<std::int32_t>(indptr[row + 1] - indptr[row]), indices + indptr[row], data + indptr[row]};
+        const std::int64_t* ends = blocks.child_start + 1;
+        for (std::size_t i = 0; i < pairs.size();) {
+            const std::int64_t b = std::upper_bound(ends, ends + blocks.n_blocks, static_cast<std::int64_t>(pairs[i].first)) - ends;
+            kernel.score_block(blocks, b, query, scores);
+            for (; i < pairs.size() && pairs[i].first < ends[b]; ++i) out[pairs[i].second] = scores[pairs[i].first - blocks.child_start[b]];
+        }
+    });
+}
+
+}  // namespace lw

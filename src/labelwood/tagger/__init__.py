@@ -1,0 +1,1 @@
+"""Texts in, label names out: features, model and names in one saved folder."""

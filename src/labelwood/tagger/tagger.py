@@ -1,0 +1,326 @@
+"""Tagger: texts in, label names out; features, model and names in one saved folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scipy import sparse
+
+from labelwood.data.dataset import Dataset
+from labelwood.errors import DataError, ParamError
+from labelwood.estimator import Estimator, nested
+from labelwood.features.bag import BagVectorizer
+from labelwood.features.tfidf import TfidfVectorizer
+from labelwood.labelspace import names as naming
+from labelwood.labelspace.classes import understood
+from labelwood.metrics.evaluate import evaluate
+from labelwood.models.base import SCORED_AT, Model
+from labelwood.models.registry import AUTO, model_class, recommended_model
+from labelwood.params import Params
+from labelwood.progress import SILENT, Progress
+from labelwood.storage.save import save_folder
+from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
+from labelwood.tagger.reasons import TagReason
+from labelwood.topk import TopK
+
+# Measured on a fifth of the training rows of CookingStackExchange and EURLEX57K (its first 8,000 rows), one-vs-all,
+# P@5: leaving out words that occur once -0.5 and +0.2; pairs of words as well -0.3 and -0.2, at six times the training
+# time; plain counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
+FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
+Vectorizer = TfidfVectorizer | BagVectorizer
+_OWN = ("model", "seed", "n_threads", "features", "model_params")
+
+
+class Tagger(Estimator):
+    """Gives texts the names of their labels.
+
+    model: a registry name, such as "linear-tree", an untrained model, or "auto": one-vs-all as long as that trains in
+    about a minute, else the linear tree (`model_.name` says which). features: parameters of TfidfVectorizer that differ
+    from the defaults here (words, sublinear tf, unit length), or of BagVectorizer for models that take counts of words
+    and n-grams, such as "hsoftmax". model_params: parameters of a model that is given by name. scikit-learn reaches the
+    parts as "model__C" and "features__min_df". The constructor only stores; `fit` validates.
+    """
+
+    def __init__(
+        self,
+        model: str | Model[Any, Any] = AUTO,
+        *,
+        seed: int = 0,
+        n_threads: int | None = None,
+        features: Mapping[str, Any] | None = None,
+        model_params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.seed = seed
+        self.n_threads = n_threads
+        self.features = features
+        self.model_params = model_params
+
+    def __repr__(self) -> str:
+        return f"Tagger(model={self.model!r}, seed={self.seed})"
+
+    # parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; deep: also those of the model ("model__C") and the features ("features__min_df")."""
+        values = {name: getattr(self, name) for name in _OWN}
+        if deep:
+            values |= nested("model", self._model_values()) | nested("features", self._feature_values())
+        return values
+
+    def set_params(self, **parameters: Any) -> Tagger:
+        """The tagger itself with some parameters changed; takes effect at the next fit."""
+        for name, value in parameters.items():
+            if name in _OWN:
+                setattr(self, name, value)
+        for name, value in parameters.items():
+            owner, inner, key = name.partition("__")
+            if name in _OWN:
+                continue
+            if not inner or owner not in ("model", "features"):
+                known = ", ".join((*_OWN, "model__*", "features__*"))
+                raise ParamError(f"Tagger: unknown parameter {name!r} (known: {known})")
+            if owner == "features":
+                self._vectorizer_type().Parameters.check_names({key: value}, "Tagger, features")
+                self.features = {**(self.features or {}), key: value}
+            elif isinstance(self.model, Model):
+                self.model.set_params(**{key: value})
+            else:
+                if self.model != AUTO:
+                    model_class(self.model).Parameters.check_names({key: value}, "Tagger, model")
+                self.model_params = {**(self.model_params or {}), key: value}
+        return self
+
+    def _model_values(self) -> dict[str, Any]:
+        if isinstance(self.model, Model):
+            return self.model.get_params()
+        declared = Params if self.model == AUTO else model_class(self.model).Parameters
+        return {**declared.defaults(), "seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})}
+
+    def _feature_values(self) -> dict[str, Any]:
+        kind = self._vectorizer_type()
+        usual = {} if kind is BagVectorizer else FEATURES_FOR_TAGGING
+        return {**kind.Parameters.defaults(), **usual, "n_threads": self.n_threads, **(self.features or {})}
+
+    def _vectorizer_type(self) -> type[TfidfVectorizer] | type[BagVectorizer]:
+        name = self.model.name if isinstance(self.model, Model) else self.model
+        return TfidfVectorizer if name == AUTO else vectorizer_class(name)
+
+    # training
+
+    def fit(
+        self,
+        texts: Iterable[str] | Dataset,
+        labels: Any = None,
+        *,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+    ) -> Tagger:
+        """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts.
+
+        memory: refuse with BudgetError if training the model would need more bytes than this beside the data.
+        """
+        rows, y, label_names = _training_rows(texts, labels)
+        if self.model != AUTO:
+            self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
+        naming.name_ids(label_names)
+        vectorizer = self._new_vectorizer()
+        progress.step("turning texts into features", 0, len(rows))
+        x = vectorizer.fit_transform(rows)
+        progress.step("turning texts into features", len(rows), len(rows))
+        model = self._new_model(recommended_model(y.shape[1], x.nnz))
+        texts_too = rows if model.reads_texts else None
+        named = Dataset(x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer))
+        model.fit(named, memory=memory, progress=progress)
+        kept = tuple(text[:KEPT_CHARACTERS] for text in rows) if model.explains_by_rows else None
+        self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept)
+        return self
+
+    def _new_model(self, recommended: str) -> Model[Any, Any]:
+        """An untrained model with checked settings; recommended: what "auto" stands for."""
+        if isinstance(self.model, Model):
+            model = type(self.model)(**self.model.get_params())
+            if model.n_threads is None:
+                model.n_threads = self.n_threads
+        else:
+            name = recommended if self.model == AUTO else self.model
+            given = {"seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})}
+            model = model_class(name)(**given)
+        model.Parameters.checked(model.get_params(), type(model).__name__)
+        return model
+
+    def _new_vectorizer(self) -> Vectorizer:
+        return self._vectorizer_type()(**self._feature_values())
+
+    # what was learnt
+
+    @property
+    def fitted_(self) -> FittedTagger:
+        """What was learnt; NotFittedError before fit."""
+        state: FittedTagger = self._state()
+        return state
+
+    @property
+    def model_(self) -> Model[Any, Any]:
+        """The trained model inside; it takes the rows of `vectorizer_`."""
+        state = self.fitted_.model
+        model = model_class(state.name).from_fitted(state)
+        model.n_threads = self.n_threads
+        return model
+
+    @property
+    def vectorizer_(self) -> Vectorizer:
+        """What turns texts into the model's rows."""
+        words = self.fitted_.words
+        kind = vectorizer_class(self.fitted_.model.name)
+        return kind.from_fitted(words, {**words.parameters.as_given(), "n_threads": self.n_threads})
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The names of all labels the tagger can give."""
+        return self.fitted_.label_names
+
+    @property
+    def classes_(self) -> Any:
+        """The names of all labels, as an array."""
+        return self.fitted_.model.trained_on.classes.array()
+
+    # answering
+
+    def predict(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]:
+        """The k best labels of each text as (name, score), best first."""
+        return self.predict_top(texts, k).names(self.label_names)
+
+    def predict_top(self, texts: Iterable[str], k: int = 5) -> TopK:
+        """The k best labels of each text as TopK; numbers are places in `label_names`."""
+        return self.fitted_.predict(checked_texts(texts), k, self.n_threads)
+
+    def explain(self, text: str, label: str) -> TagReason:
+        """Why one text gets a label: its words and how much each pushes for (+) or against (-) it."""
+        state = self.fitted_
+        if not isinstance(text, str):
+            raise DataError(f"explain takes one text, but got {text!r}")
+        return state.explain(text, label, self.n_threads)
+
+    def evaluate(
+        self, texts: Iterable[str] | Dataset, labels: Any = None, *, ks: Sequence[int] = (1, 3, 5)
+    ) -> dict[str, float]:
+        """The metrics of the tagger's answers to texts whose labels are known: name -> per cent.
+
+        Labels that the tagger does not know count as missed. Propensities come from its training labels.
+        """
+        trained_on = self.fitted_.model.trained_on
+        if isinstance(texts, Dataset):
+            rows, (y, _) = _texts_of(texts), self.label_matrix(texts)
+        else:
+            rows, y = checked_texts(texts), self.label_matrix(_labels_for(labels))[0]
+            _check_as_many(len(rows), y.shape[0])
+        top = self.predict_top(rows, max(ks))
+        counts = naming.padded_counts(trained_on.label_counts, y.shape[1])
+        return evaluate(top, y, train_y=counts, n_train=trained_on.n_rows, ks=ks)
+
+    def score(self, texts: Iterable[str] | Dataset, labels: Any = None) -> float:
+        """The nDCG@5 of the answers for texts with known labels, per cent: what scikit-learn compares settings by."""
+        return self.evaluate(texts, labels, ks=(SCORED_AT,))[f"nDCG@{SCORED_AT}"]
+
+    def label_matrix(self, labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+        """(y, unknown): labels by name as a matrix over `label_names`, with columns for unknown names at its end."""
+        ids = self.fitted_.ids
+        if isinstance(labels, Dataset):
+            if labels.label_names is None:
+                raise DataError(f"{labels.source}: its labels have no names, but this tagger knows labels by name")
+            return naming.renumbered(labels.y, labels.label_names, ids)
+        y, names = _named_labels(labels)
+        return naming.renumbered(y, names, ids)
+
+    # saving
+
+    def save(self, folder: str | Path, *, extra: Mapping[str, Any] | None = None, overwrite: bool = True) -> None:
+        """Write features, model and names to one folder, atomically; `extra` is kept in its manifest."""
+        fields, arrays = self.fitted_.state()
+        fields["extra"] = dict(extra or {})
+        save_folder(folder, fields, arrays, overwrite=overwrite)
+
+    @classmethod
+    def _load(cls, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Tagger:
+        """The tagger of a saved folder; ModelFileError if its parts do not fit together."""
+        state = restored_tagger(manifest, dict(arrays))
+        settings = state.model.settings
+        words = state.words.parameters.as_given()
+        tagger = cls(state.model.name, seed=settings.seed, features=words, model_params=settings.saved())
+        tagger._fitted = state
+        return tagger
+
+    # what scikit-learn asks for
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.sparse = True, False, False
+        return tags
+
+
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list; DataError says which one is no string."""
+    if isinstance(texts, (str, bytes)):
+        raise DataError("texts must be a list of texts, but one string came; write [text]")
+    if texts is None or not isinstance(texts, Iterable):
+        raise DataError(f"texts must be a list of texts, but got {texts!r}")
+    rows = list(texts)
+    for row, text in enumerate(rows):
+        if not isinstance(text, str):
+            raise DataError(f"texts, row {row}: expected a string, but got {text!r}")
+    return rows
+
+
+def _column_names(vectorizer: Vectorizer) -> list[str] | None:
+    """The words of the columns; None where hashing keeps none."""
+    try:
+        return vectorizer.feature_names
+    except ParamError:
+        return None
+
+
+def _training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:
+    """(texts, y, label names) to train on, checked."""
+    if isinstance(texts, Dataset):
+        if labels is not None:
+            raise DataError("fit takes a Dataset alone, or texts and labels")
+        rows, y = _texts_of(texts), texts.y
+        label_names = tuple(texts.label_names or (str(number) for number in range(texts.n_labels)))
+    else:
+        rows = checked_texts(texts)
+        y, label_names = _named_labels(_labels_for(labels))
+        _check_as_many(len(rows), y.shape[0])
+    if not len(rows):
+        raise DataError("fit needs at least one text")
+    if y.nnz == 0:
+        raise DataError("no text has a label: there is nothing to learn")
+    return rows, y, label_names
+
+
+def _named_labels(labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    """(y, the name of each column): ids and column numbers become names as they are written."""
+    y, classes = understood(labels, "labels")
+    names = classes.names if classes.names is not None else tuple(str(label) for label in classes.array().tolist())
+    return y, names
+
+
+def _texts_of(data: Dataset) -> Sequence[str]:
+    if data.texts is None:
+        raise DataError(f"{data.source}: its rows have features but no texts, and a Tagger works on texts; use a model")
+    return data.texts
+
+
+def _labels_for(labels: Any) -> Any:
+    if labels is None:
+        raise DataError("labels are missing: give one list of names for each text, or a Dataset with texts")
+    return labels
+
+
+def _check_as_many(n_texts: int, n_lists: int) -> None:
+    if n_texts != n_lists:
+        raise DataError(f"there are {n_texts} texts but {n_lists} lists of labels: each text needs its own list")

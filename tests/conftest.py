@@ -1,0 +1,13 @@
+"""The marker `torch`: a test whose model is trained with PyTorch, known by the model's name among its parameters."""
+
+import pytest
+
+NEURAL = {"dxml", "elias", "glas", "neuralxc"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by markers
+def pytest_collection_modifyitems(items):
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if any(isinstance(value, str) and value in NEURAL for value in parameters):
+            item.add_marker("torch")
