@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +81,7 @@ class Labelwood:
         loaded = labelwood.load(model)
         if not isinstance(loaded, labelwood.Model):
             raise SystemExit(f"{model} is not a model but a {type(loaded).__name__}")
-        # A loaded model keeps the threads that it was trained with.
-        loaded.parameters_ = replace(loaded.parameters_, n_threads=threads)
+        loaded.set_params(n_threads=threads)
         method = options.get("fast", FAST)
         if hasattr(loaded, method):
             return FastAnswers(loaded, method)

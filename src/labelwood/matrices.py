@@ -73,9 +73,10 @@ def single_row(columns: Any, values: Any, n_features: int) -> sparse.csr_matrix:
     try:
         places, numbers = np.asarray(columns), np.asarray(values)
         _check_real(numbers.dtype, "a row")
-        if places.size and places.dtype.kind not in "iu":
-            raise DataError(f"the columns of a row must be whole numbers, but are {places.dtype}")
-        places, numbers = places.astype(np.int64), numbers.astype(np.float32)
+        with np.errstate(invalid="ignore"):  # what is no number is no whole number either
+            if places.size and (places.dtype.kind not in "iuf" or (np.mod(places, 1) != 0).any()):
+                raise DataError(f"the columns of a row must be whole numbers, but are {places.dtype}")
+            places, numbers = places.astype(np.int64), numbers.astype(np.float32)
     except DataError:
         raise
     except (TypeError, ValueError, OverflowError) as error:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from labelwood.errors import ParamError, unknown_name
 
 P = TypeVar("P", bound="Declared")
+INFINITE = "infinite"  # how an infinite number is saved
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,19 @@ class Declared:
 
     def saved(self) -> dict[str, Any]:
         """What is kept with what was learnt: all but n_threads, which changes nothing but the time it takes."""
-        return {name: value for name, value in self.as_dict().items() if name != "n_threads"}
+        # JSON has no infinity
+        return {
+            name: INFINITE if value == math.inf else value
+            for name, value in self.as_dict().items()
+            if name != "n_threads"
+        }
+
+    @classmethod
+    def from_saved(cls: type[P], values: Mapping[str, Any], owner: str) -> P:
+        """The validated parameter set that `saved` gave; folders of earlier versions also name n_threads."""
+        given = {name: math.inf if value == INFINITE else value for name, value in values.items()}
+        given.pop("n_threads", None)
+        return cls.checked(given, owner)
 
     @classmethod
     def table(cls) -> list[tuple[str, str, str, str]]:

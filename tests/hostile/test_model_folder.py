@@ -488,12 +488,12 @@ MODEL_EDITS = {
     "name": (lambda m: m.update(name="populer"), "did you mean 'popular'"),
     "parameter unknown": (lambda m: m["parameters"].update(colour=1), "unknown parameter 'colour'"),
     "parameter range": (lambda m: m["parameters"].update(seed=-1), "seed must be"),
-    "parameter kind": (lambda m: m["parameters"].update(n_threads="2"), "n_threads must be"),
+    "parameter kind": (lambda m: m["parameters"].update(seed="2"), "seed must be"),
     "shape gone": (lambda m: m.update(shape={}), "shape must hold"),
     "shape more": (lambda m: m["shape"].update(n_trees=1), "shape must hold"),
     "labels negative": (lambda m: m["shape"].update(n_labels=-1), "n_labels must be"),
     "labels huge": (lambda m: m["shape"].update(n_labels=2**40), "n_labels must be"),
-    "labels many": (lambda m: m["shape"].update(n_labels=2**31 - 1), "counts of shape"),
+    "labels many": (lambda m: m["shape"].update(n_labels=2**31 - 1), "'labels.counts' has the shape"),
     "labels text": (lambda m: m["shape"].update(n_labels="4"), "n_labels must be"),
     "features fraction": (lambda m: m["shape"].update(n_features=3.0), "n_features must be"),
     "rows bool": (lambda m: m["shape"].update(n_rows=True), "n_rows must be"),
@@ -528,10 +528,10 @@ def test_models_with_other_arrays(tmp_path, arrays):
     [KeyError("weights"), ValueError("x"), TypeError("x"), IndexError("x"), MemoryError(), OverflowError()],
 )
 def test_whatever_a_restore_stumbles_over(folder, monkeypatch, error):
-    def stumble(self, arrays, facts):
+    def stumble(settings, trained_on, arrays, facts):
         raise error
 
-    monkeypatch.setattr(lw.Popular, "_restore", stumble)
+    monkeypatch.setattr(lw.Popular.FittedState, "restore", stumble)
     refused(folder)
 
 
@@ -562,7 +562,7 @@ def mutated(raw, rng):
 def test_random_mutations_load_equal_or_are_refused(folder, name, verify):
     rng = random.Random(f"{name}{verify}")
     good = lw.load(folder)
-    expected, raw = good.shares_.tobytes(), (folder / name).read_bytes()
+    expected, raw = good.fitted_.shares.tobytes(), (folder / name).read_bytes()
     loaded = 0
     for _ in range(400):
         (folder / name).write_bytes(mutated(raw, rng))
@@ -571,7 +571,7 @@ def test_random_mutations_load_equal_or_are_refused(folder, name, verify):
         except lw.ModelFileError:
             continue
         loaded += 1
-        assert model.shares_.tobytes() == expected
+        assert model.fitted_.shares.tobytes() == expected
         assert json.loads((folder / MANIFEST).read_text()) == json.loads(
             raw if name == MANIFEST else (folder / MANIFEST).read_text()
         )

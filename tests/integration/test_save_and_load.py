@@ -202,3 +202,12 @@ def test_folders_of_format_1_still_load(tmp_path, verify):
     tagger.save(tmp_path / "new")
     assert load_folder(tmp_path / "new")[0]["format_version"] == 2
     assert lw.load(tmp_path / "new").predict(["apple cake"], 3)[0] == answers
+
+
+def test_a_model_may_be_saved_only_where_there_is_none(tmp_path, fitted):
+    tagger = lw.Tagger("popular").fit(["apple pie", "plum cake"], [["x"], ["y"]])
+    for name, saved in (("model", fitted[0]), ("tagger", tagger)):
+        saved.save(tmp_path / name, overwrite=False)
+        with pytest.raises(lw.ModelFileError, match="exists already; it is not replaced"):
+            saved.save(tmp_path / name, overwrite=False)
+        saved.save(tmp_path / name)

@@ -14,8 +14,8 @@ def test_folders_have_the_names_of_rooms():
     folders = {path.parent.relative_to(NATIVE) for path in sources()}
     for folder in folders - {Path(), Path("bind")}:
         room = folder.parent if folder.name == "hot" else folder
-        served = (SOURCE / room).is_dir() or (SOURCE / room).with_suffix(".py").exists()
-        assert served, f"native/{folder} serves no room"
+        served = SOURCE / room
+        assert served.is_dir() or served.with_suffix(".py").exists(), f"native/{folder} serves no room"
 
 
 def test_only_bindings_know_python():
@@ -25,7 +25,7 @@ def test_only_bindings_know_python():
 
 
 def test_hot_kernels_share_no_inline_code_with_the_others():
-    """What is inline in a shared header would be kept once for all levels, and crash on older processors."""
+    """Inline code of a shared header would be kept once for all instruction levels, and crash on older processors."""
     for path in sources():
         if path.parent.name == "hot":
             assert '#include "parallel.hpp"' not in path.read_text(), f"{path} must include interrupt.hpp instead"

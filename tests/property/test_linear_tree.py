@@ -258,7 +258,7 @@ def test_one_row_with_a_value_that_is_no_number_is_refused(ask):
     x, _ = problem()
     row = sparse.csr_matrix(x[3]).astype(np.float32)
     row.data[1] = np.nan
-    with pytest.raises(DataError, match=r"row 0: feature \d+ is nan"):
+    with pytest.raises(DataError, match=r"row 0: feature \d+ is NaN"):
         trained().predict(row, 5) if ask == "predict" else trained().query(row.indices, row.data, 5)
 
 

@@ -154,15 +154,15 @@ class TestTexts:
 
     def test_damage_is_refused(self):
         bag = BagVectorizer(n_threads=1).fit(TEXTS)
-        again = BagVectorizer.from_arrays(bag._arrays(), bag._facts())
+        again = BagVectorizer.from_arrays(bag.fitted_.arrays(), bag.fitted_.facts())
         assert (again.transform(TEXTS) != bag.transform(TEXTS)).nnz == 0
         with pytest.raises(ModelFileError, match="format"):
-            BagVectorizer.from_arrays(bag._arrays(), {**bag._facts(), "token_format": 99})
-        with pytest.raises(ModelFileError, match="unexpected parts"):
-            BagVectorizer.from_arrays({}, bag._facts())
+            BagVectorizer.from_arrays(bag.fitted_.arrays(), {**bag.fitted_.facts(), "token_format": 99})
+        with pytest.raises(ModelFileError, match="'words_bytes' is missing"):
+            BagVectorizer.from_arrays({}, bag.fitted_.facts())
         twice = {"words_bytes": np.frombuffer(b"aa", np.uint8), "words_offsets": np.array([0, 1, 2])}
         with pytest.raises(ModelFileError, match="twice"):
-            BagVectorizer.from_arrays(twice, bag._facts())
+            BagVectorizer.from_arrays(twice, bag.fitted_.facts())
 
     def test_a_tagger_learns_from_raw_texts(self, tmp_path):
         tagger = lw.Tagger(

@@ -173,3 +173,29 @@ def test_where_nothing_can_be_locked_age_tells(tmp_path, monkeypatch):
 
 def test_a_folder_that_is_not_there_has_no_leftovers(tmp_path):
     remove_leftovers(tmp_path / "nowhere", ".x-", "", Path.unlink)
+
+
+MANY = """
+import sys
+import numpy as np
+from labelwood.storage import swap
+from labelwood.storage.save import save_folder
+
+if sys.argv[3] == "aside":
+    swap._exchange = lambda one, other: False
+for number in range(20):
+    save_folder(sys.argv[1], {"kind": "model", "name": "x"}, {"a": np.full(int(sys.argv[2]), number)})
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders in use cannot be renamed there")
+@pytest.mark.parametrize("how", ["exchange", "aside"])
+def test_many_saves_to_one_folder_at_once(tmp_path, how):
+    """Whoever comes last wins; nobody fails, nothing is left."""
+    command = [sys.executable, "-c", MANY, str(tmp_path / "m")]
+    savers = [subprocess.Popen([*command, str(length), how]) for length in (1000, 2000, 3000)]
+    assert [process.wait(timeout=120) for process in savers] == [0, 0, 0]
+    assert names_in(tmp_path) == ["m"]
+    array = load_folder(tmp_path / "m", verify=True)[1]["a"]
+    assert len(array) in (1000, 2000, 3000)
+    assert array[0] == 19

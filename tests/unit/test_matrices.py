@@ -211,6 +211,9 @@ def test_complex_numbers_and_times_are_refused_not_cut(convert, source):
         ([0, -1], [1, 2], r"column -1 of the row is outside 0\.\.3"),
         ([0, 4], [1, 2], r"column 4 of the row is outside 0\.\.3"),
         ([0, 1.5], [1, 2], "must be whole numbers, but are float64"),
+        ([0, np.nan], [1, 2], "must be whole numbers, but are float64"),
+        ([0, np.inf], [1, 2], "must be whole numbers, but are float64"),
+        ([0, 1e300], [1, 2], "of the row is outside"),
         ([0, 1], [1, 2j], "a row holds complex128 values"),
         ([0, 1], [1], "a value for each column"),
         ([0, "b"], [1, 2], "must be whole numbers"),
@@ -221,4 +224,5 @@ def test_single_rows(columns, values, message):
     with pytest.raises(DataError, match=message):
         single_row(columns, values, 4)
     assert single_row([], [], 4).shape == (1, 4)
+    assert single_row([0.0, 2.0], [1, 2], 4).indices.tolist() == [0, 2]
     assert single_row([0, 2], [1, 2], 4).toarray().tolist() == [[1, 0, 2, 0]]

@@ -1,6 +1,6 @@
 """Parameters: declared once, checked, parsed and listed from the declaration."""
 
-import dataclasses
+import json
 import math
 from dataclasses import dataclass
 
@@ -139,3 +139,16 @@ def test_sets_are_frozen():
 def test_a_range_without_borders_reads_well():
     assert str(Range(float)) == "a number"
     assert str(Range(int)) == "a whole number"
+
+
+def test_what_is_saved_comes_back():
+    @dataclass(frozen=True)
+    class Given(Params):
+        """With a number that may be infinite."""
+
+        warmth: float = param(1.0, "any number from 0 up", low=0)
+
+    settings = Given.checked({"warmth": math.inf, "n_threads": 3}, "Given")
+    saved = json.loads(json.dumps(settings.saved(), allow_nan=False))
+    assert saved == {"seed": 0, "warmth": "infinite"}
+    assert Given.from_saved({**saved, "n_threads": 7}, "Given") == Given(warmth=math.inf)

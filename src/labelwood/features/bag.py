@@ -108,8 +108,8 @@ class FittedBag(FittedVectorizer):
         """The state of saved words; ModelFileError if they are damaged."""
         check_facts(facts, ("parameters", "token_format"), OWNER)
         try:
-            parameters = BagParams.checked({**facts["parameters"], "n_threads": None}, OWNER)
-        except (ParamError, TypeError) as error:
+            parameters = BagParams.from_saved(facts["parameters"], OWNER)
+        except (ParamError, TypeError, AttributeError) as error:
             raise ModelFileError(f"saved parameters: {error}") from None
         check_arrays(word_arrays("words"), arrays, {}, OWNER)
         words, lookup = checked_words(arrays, "words", OWNER)

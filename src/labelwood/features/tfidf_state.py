@@ -165,7 +165,7 @@ def _parameters(values: Any) -> TfidfParams:
     if not isinstance(values, Mapping):
         raise ModelFileError(f"{OWNER}: the parameters must be a JSON object, but are {type(values).__name__}")
     try:
-        parameters = TfidfParams.checked({**values, "n_threads": None}, OWNER)
+        parameters = TfidfParams.from_saved(values, OWNER)
         parameters.check_together(OWNER)
     except ParamError as error:
         raise ModelFileError(f"saved parameters: {error}") from None

@@ -98,8 +98,7 @@ def restored_as(
 ) -> Fitted[Any]:
     """The fitted state of a given class; ModelFileError if fields and arrays do not fit together."""
     try:
-        given = {name: value for name, value in fields["parameters"].items() if name != "n_threads"}
-        settings = declared.checked(given, declared.__name__.removesuffix("Params"))
+        settings = declared.from_saved(fields["parameters"], declared.__name__.removesuffix("Params"))
         shape = _checked_shape(fields["shape"])
         facts = fields["facts"]
         trained_on = _restored_training(shape, arrays)

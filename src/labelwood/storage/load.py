@@ -9,7 +9,9 @@ from typing import Any
 from labelwood.errors import ModelFileError
 from labelwood.storage.arrays_file import Array, check_content, map_arrays, open_regular
 from labelwood.storage.format import MANIFEST, MAX_MANIFEST_BYTES, check_manifest, parse_json
-from labelwood.storage.swap import previous_folders
+from labelwood.storage.swap import identity, previous_folders
+
+_TRIES = 100
 
 
 def load_folder(folder: str | Path, *, verify: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -20,14 +22,15 @@ def load_folder(folder: str | Path, *, verify: bool = False) -> tuple[dict[str, 
     SHA-256 instead, at about 60 ms per 100 MB; for folders of format 1 it is the only check of their content.
     """
     folder = Path(folder)
-    before = _identity(folder)
-    try:
-        return _load(folder, verify)
-    except ModelFileError:
-        # A save may have put a new folder here between our reading of two files: only then look again.
-        if before is None or _identity(folder) == before:
-            raise
-        return _load(folder, verify)
+    for _ in range(_TRIES):
+        before = identity(folder)
+        try:
+            return _load(folder, verify)
+        except ModelFileError:
+            # A save may have put a new folder here between our reading of two files: only then look again.
+            if before is None or identity(folder) == before:
+                raise
+    raise ModelFileError(f"{folder}: is replaced faster than it can be read")
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
@@ -69,11 +72,3 @@ def _load(folder: Path, verify: bool) -> tuple[dict[str, Any], dict[str, Array]]
         if checksum in entry:  # format 1 has no xxh3
             check_content(array, entry[checksum], checksum, f"{folder / entry['file']}: array {name!r}")
     return manifest, arrays
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    try:
-        found = folder.stat()
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino

@@ -23,9 +23,9 @@ from labelwood.storage.format import (
     manifest_sha256,
     parse_json,
 )
-from labelwood.storage.swap import new_folder, put_in_place, sync_folder
+from labelwood.storage.swap import identity, new_folder, put_in_place, sync_folder
 
-_EXISTS = "{}: exists already; it is not replaced"
+_EXISTS = "exists already; it is not replaced"
 
 
 def save_folder(
@@ -54,7 +54,7 @@ def save_folder(
             _write(new, fields, arrays, created)
             check_target(folder, overwrite=overwrite)  # writing took its time: files may have come
             if not put_in_place(new, target, replace=overwrite):
-                raise ModelFileError(_EXISTS.format(target))
+                raise ModelFileError(f"{target}: {_EXISTS}")
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise ModelFileError(f"{str(folder)!r}: cannot be written ({error})") from error
 
@@ -98,26 +98,35 @@ def check_target(folder: str | Path, *, overwrite: bool) -> Path:
     Free are: a new name, an empty folder, and (to overwrite) a folder with one of our models and nothing else.
     """
     target = Path(os.path.realpath(folder))  # a link to a folder stays a link
+    while True:
+        before = identity(target)
+        fault = _fault(target, overwrite)
+        if fault is None:
+            return target
+        if identity(target) == before:  # else another program replaced it while we looked
+            raise ModelFileError(f"{target}: {fault}")
+
+
+def _fault(target: Path, overwrite: bool) -> str | None:
+    """Why a folder may not be replaced; None if it may."""
     if not target.exists():
-        return target
+        return None
     if not target.is_dir():
-        raise ModelFileError(f"{target}: is a file; a model is saved as a folder")
-    inside = list(target.iterdir())
+        return "is a file; a model is saved as a folder"
+    try:
+        inside = list(target.iterdir())
+    except FileNotFoundError:
+        return None
     if not inside:
-        return target
+        return None
     if not overwrite:
-        raise ModelFileError(_EXISTS.format(target))
+        return _EXISTS
     if not _holds_model(target):
-        raise ModelFileError(
-            f"{target}: holds files but no labelwood model; it is not replaced. Remove it or choose another name"
-        )
+        return "holds files but no labelwood model; it is not replaced. Remove it or choose another name"
     foreign = sorted(entry.name for entry in inside if entry.name not in (MANIFEST, ARRAYS_FILE) or not _is_file(entry))
     if foreign:
-        raise ModelFileError(
-            f"{target}: holds {foreign[0]!r} beside the model; it is not replaced, that would be lost. "
-            "Move it away first"
-        )
-    return target
+        return f"holds {foreign[0]!r} beside the model; it is not replaced, that would be lost. Move it away first"
+    return None
 
 
 def _is_file(path: Path) -> bool:

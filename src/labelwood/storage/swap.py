@@ -14,6 +14,7 @@ from labelwood.storage.leftovers import held, hidden_name, remove_leftovers, unf
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST)
 _TRIES = 100  # other programs may put folders there or take them away in between, but not for ever
 
 
@@ -30,6 +31,15 @@ def previous_folders(folder: Path) -> list[Path]:
         return []
 
 
+def identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one that took its place; None if there is none."""
+    try:
+        status = folder.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
 def put_in_place(new: Path, target: Path, *, replace: bool) -> bool:
     """True when `new` has become `target`; False if there is a folder with something in it that may not be replaced.
 
@@ -42,14 +52,13 @@ def put_in_place(new: Path, target: Path, *, replace: bool) -> bool:
             new.rename(target)  # one step, and it takes only a free name or (not on Windows) an empty folder
             break
         except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            if error.errno not in _OCCUPIED:
                 raise
         with contextlib.suppress(FileNotFoundError):  # the target is away again
             if not replace and any(target.iterdir()):
                 return False
-            if not _exchange(new, target):
-                _rename_aside(new, target)
-            break
+            if _exchange(new, target) or _rename_aside(new, target):
+                break
     else:
         raise OSError(errno.EBUSY, "other programs replace it all the time", str(target))
     sync_folder(target.parent)
@@ -81,16 +90,23 @@ def _previous(target: Path) -> str:
     return f".{target.name}.previous-"
 
 
-def _rename_aside(new: Path, target: Path) -> None:
-    with held(target):  # while it is away it is no leftover
+def _rename_aside(new: Path, target: Path) -> bool:
+    """Replace the target in two steps; False if another program put its own there in between."""
+    with held(target) as still_there:  # while it is away it is no leftover
+        if not still_there:
+            return False
         old = target.with_name(hidden_name(_previous(target)))
         target.rename(old)
         try:
             new.rename(target)
-        except OSError:
+        except OSError as error:
+            if error.errno in _OCCUPIED:
+                remove_saved(old)  # replaced, if not by ours
+                return False
             old.rename(target)
             raise
         remove_saved(old)  # the save has succeeded whatever happens to the old one
+    return True
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -314,8 +314,8 @@ class WeightBlocks:
         """The weights of one classifier for the given features, and its bias."""
         block = int(np.searchsorted(self.child_start, child, side="right")) - 1
         place = child - int(self.child_start[block])
-        one = np.ones(1, np.float32)
+        unit = np.ones(1, np.float32)
         bias = float(self.arrays["bias"][child])
         # One feature at a time through the prediction kernel: what is explained is what is predicted.
-        found = [self.margins(block, features[i : i + 1], one)[place] - np.float32(bias) for i in range(len(features))]
-        return np.array(found, np.float32), bias
+        margins = [self.margins(block, features[i : i + 1], unit)[place] for i in range(len(features))]
+        return np.array(margins, np.float32) - np.float32(bias), bias

@@ -64,12 +64,12 @@ class Checkpoint:
 
 def optimizer_tensors(optimizers: Sequence[Optimizer]) -> Tensors:
     """The state of optimisers as named tensors."""
-    found: Tensors = {}
+    tensors: Tensors = {}
     for number, optimizer in enumerate(optimizers):
         for place, state in enumerate(optimizer.state):
             for name, tensor in state.items():
-                found[f"optimizer.{number}.{place}.{name}"] = tensor
-    return found
+                tensors[f"optimizer.{number}.{place}.{name}"] = tensor
+    return tensors
 
 
 def restore_optimizers(optimizers: Sequence[Optimizer], tensors: Mapping[str, Tensor]) -> None:
