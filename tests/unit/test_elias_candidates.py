@@ -79,3 +79,49 @@ def test_the_number_is_saved(rows, tmp_path):
     fields, arrays = state_of(again.fitted_)
     with pytest.raises(ModelFileError, match="candidates"):
         restored({**fields, "facts": {**fields["facts"], "candidates": 41}}, arrays, "here")
+
+
+@pytest.fixture(scope="module")
+def saved(rows):
+    """(manifest fields, arrays) of a small model."""
+    return state_of(labelwood.ELIAS(**QUICK).fit(*rows).fitted_)
+
+
+def changed(array, place, value):
+    """A copy of the array with one number changed."""
+    copied = array.copy()
+    copied[place] = value
+    return copied
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("index0.edges", lambda a: changed(a, (0, 0), 40), "must stay below 40"),
+        ("index0.edges", lambda a: changed(a, (0, 0), -2), "below -1"),
+        ("index0.edges", lambda a: a[:, :0], "index0.edge_scores|scale of the index"),
+        ("index0.scale", lambda a: changed(a, 2, 1e9), "scale of the index is damaged"),
+        ("index0.scale", lambda a: changed(a, 0, np.nan), "not finite"),
+        ("index0.label_weight", lambda a: a[:-1], "asks for 40"),
+        ("index0.encoder.table", lambda a: a[:-1], "asks for 60"),
+        ("index0.encoder.kind", lambda a: changed(a, 0, 9), "unknown kind of encoder"),
+        ("partition", lambda a: changed(a, 0, 99), "'partition' holds 99"),
+        ("ranker.order", lambda a: changed(a, 0, a[1]), "does not hold each of 40 labels once"),
+        ("ranker.feature_rank", lambda a: changed(a, 0, 60), "must stay below 60"),
+        ("ranker.bias", lambda a: changed(a, 0, np.inf), "not finite"),
+        ("scoring0.powers", lambda a: a[:1], "'scoring0.powers'"),
+        ("index1.edges", lambda a: np.zeros((1, 1), np.int32), "'index1.edges' does not belong"),
+        ("trees.0.bias", lambda a: np.zeros(1), "'trees.0.bias' does not belong"),
+    ],
+)
+def test_damaged_arrays_are_refused(saved, name, damage, message):
+    fields, arrays = saved
+    with pytest.raises(ModelFileError, match=message):
+        restored(fields, {**arrays, name: damage(arrays.get(name))}, "here")
+
+
+@pytest.mark.parametrize("facts", [{"inserted": []}, {"inserted": ["a"]}, {"inserted": 3}, {"C": -1.0}, {"C": "1"}])
+def test_damaged_facts_are_refused(saved, facts):
+    fields, arrays = saved
+    with pytest.raises(ModelFileError, match=next(iter(facts))):
+        restored({**fields, "facts": {**fields["facts"], **facts}}, arrays, "here")

@@ -186,7 +186,10 @@ def test_elias_plus_plus_end_to_end(fitted, tmp_path):
         label, score = next(iter(model.predict(x[row], k=1)))[0]
         why = model.explain(x[row], label)
         assert why.score == pytest.approx(score)
-        assert sum(node.log_score for node in why.nodes) == pytest.approx(np.log(score), abs=1e-5)
+        assert [share.name for share in why.shares[:2]] == ["index 1", "index 2"]
+        for share in why.shares[:2]:
+            log_scores = [node.log_score for node in share.explanation.nodes]
+            assert sum(log_scores) == pytest.approx(np.log(share.explanation.score), abs=1e-5)
 
 
 def test_prediction_needs_no_torch(fitted, tmp_path):

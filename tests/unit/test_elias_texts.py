@@ -1,5 +1,6 @@
 """ELIAS with text vectors beside or in place of features, by a tiny random transformer."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -81,6 +82,15 @@ def test_a_saved_model_answers_alike(trained, data, tmp_path):
     np.testing.assert_array_equal(loaded.predict(data, 3).scores, trained.predict(data, 3).scores)
 
 
+def test_a_copy_holds_no_encoder(trained, data):
+    trained.predict(data, 1)
+    pickled = pickle.dumps(trained)
+    assert len(pickled) < 100_000
+    again = pickle.loads(pickled)
+    assert "_encoder" not in vars(again.fitted_.reader)
+    np.testing.assert_array_equal(again.predict(data, 3).scores, trained.predict(data, 3).scores)
+
+
 def test_missing_texts_are_told(trained, data):
     with pytest.raises(DataError, match="reads texts, but fit got feature rows alone"):
         labelwood.ELIAS(encoder="both", **SMALL).fit(data.x, data.y)
@@ -152,6 +162,14 @@ def test_untrained_labels_enter_the_ranking(folder, data, tmp_path, monkeypatch)
         assert others == [label for label in plain.labels[row] if label != 4]
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(unseen, 5).scores, top.scores)
+    row = unseen.take([0])
+    scores = dict(next(iter(model.predict(row, 5))))
+    for label in range(5):
+        assert model.explain(row, label).score == pytest.approx(scores.get(label, 0.0), rel=1e-5)
+    why = model.explain(row, 4)  # a name near the text, and nothing else
+    assert why.nodes[0].margin == pytest.approx(why.total)
+    assert np.exp(why.nodes[0].log_score) == pytest.approx(why.score)
+    assert model.fitted_.zero_shot.scores(np.array([why.total]))[0] == pytest.approx(why.score, rel=1e-5)
 
 
 def test_untrained_labels_get_the_scores_of_equally_likely_ones():
@@ -239,6 +257,14 @@ def test_trees_vote_with_features_alone_and_with_both(folder, tmp_path, monkeypa
     few = data.take(np.arange(20))
     np.testing.assert_array_equal(again.predict(few, 3).labels, model.predict(few, 3).labels)
     inputs = joined(few.x, model.fitted_.reader.vectors(few.texts), "both")
+    for row in range(3):
+        alone = few.take([row])
+        scores = dict(next(iter(model.predict(alone, 5))))
+        for label in range(5):
+            why = model.explain(alone, label)
+            assert why.score == pytest.approx(scores.get(label, 0.0), rel=1e-5)
+            assert sum(s.weight * s.explanation.score for s in why.shares) == pytest.approx(why.score, rel=1e-4)
+            assert all(c.feature < 2 for c in why.contributions)
     said = [forest.predict(part, 5) for forest, part in zip(votes.forests, (few.x, inputs), strict=True)]
     top = votes.given(inputs)
     for row in range(20):

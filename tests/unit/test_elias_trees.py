@@ -122,3 +122,32 @@ def test_two_views_are_averaged(rows):
             wanted[part.labels[row]] += part.scores[row].astype(np.float64) / 2
         np.testing.assert_allclose(top.scores[row], wanted[top.labels[row]], rtol=1e-6)
         assert sorted(top.labels[row]) == list(range(40))
+
+
+@pytest.mark.parametrize("n_models", [1, 2])
+def test_explanations_are_the_scores_of_indexes_and_trees(rows, n_models):
+    """Of every label, answered or not: the shares add up to what predict gives."""
+    x, y = rows
+    model = labelwood.ELIAS(n_models=n_models, C=1e-6, shortlist=10, **QUICK).fit(x, y)
+    votes = model.fitted_.votes
+    top = model.predict(x[:4], 40)
+    for row in range(4):
+        scores = dict(zip(top.labels[row].tolist(), top.scores[row].tolist(), strict=True))
+        for label in range(40):
+            why = model.explain(x[row], label)
+            assert why.score == scores.get(label, 0.0)
+            assert [share.weight for share in why.shares] == [(1 - votes.weight) / n_models] * n_models + [votes.weight]
+            total = sum(share.weight * share.explanation.score for share in why.shares)
+            assert total == pytest.approx(why.score, rel=1e-5, abs=1e-9)
+
+
+def test_one_and_two_threads_give_the_same_folder(rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    x, y = rows
+    settings = {**QUICK, "dim": 128, "batch_size": 256, "n_models": 2, "C": 1e-6}
+    files = []
+    for n_threads in (1, 2):
+        folder = tmp_path / str(n_threads)
+        labelwood.ELIAS(**{**settings, "n_threads": n_threads}).fit(x, y).save(folder)
+        files.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert files[0] == files[1]
