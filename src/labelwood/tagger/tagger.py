@@ -134,7 +134,7 @@ class Tagger(Estimator):
         texts_too = rows if model.reads_texts else None
         named = Dataset(x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer))
         model.fit(named, memory=memory, progress=progress)
-        kept = tuple(text[:KEPT_CHARACTERS] for text in rows) if model.explains_by_rows else None
+        kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
         self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept)
         return self
 
