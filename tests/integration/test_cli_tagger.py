@@ -49,7 +49,7 @@ def test_parameters_are_set(cli, jsonl, tmp_path):
     )  # fmt: skip
     assert done.code == 0
     manifest = json.loads(cli("inspect", tmp_path / "m", "--json").out)
-    assert manifest["parameters"] == {"seed": 5, "n_threads": 2}
+    assert manifest["parameters"] == {"seed": 5}
     assert manifest["facts"]["features"]["parameters"]["ngram_range"] == [1, 2]
 
 
