@@ -1,5 +1,6 @@
 """Parameters: declared once, checked, parsed and listed from the declaration."""
 
+import dataclasses
 import json
 import math
 from dataclasses import dataclass
