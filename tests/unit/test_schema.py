@@ -82,7 +82,7 @@ def test_a_part_checks_its_arrays_itself():
     schema = {**SCHEMA, "member0.": PART}
     assert check_arrays(schema, good(), {"n_features": 3}, "here")
     assert check_arrays(schema, {**good(), "member0.anything": np.zeros(9)}, {"n_features": 3}, "here")
-    with pytest.raises(ModelFileError, match=r"'member1.anything' does not belong to this model"):
+    with pytest.raises(ModelFileError, match=r"'member1\.anything' does not belong to this model"):
         check_arrays(schema, {**good(), "member1.anything": np.zeros(9)}, {"n_features": 3}, "here")
 
 
