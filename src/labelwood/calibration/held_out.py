@@ -19,7 +19,7 @@ from labelwood.topk import TopK
 SMALLEST_ROWS = 50  # fewer rows say too little about probabilities
 MANY_ROWS = 10_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
 MOST_HELD = 20_000
-ENOUGH_HELD = 5_000
+ENOUGH_HELD = 2_000
 # Numbers of x times labels up to which a linear model trains in about a second, so that several parts can be held out.
 CHEAP_WORK = 2e8
 LEAST_PLACES, MOST_PLACES = 20, 100

@@ -79,12 +79,16 @@ def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
         return _between(falling, int(np.argmax(2 * hits / (given + n_true)))), ""
     if rule.goal == "precision":
         precision = hits / given
+        # One standard error less: of many thresholds near the goal the last one that reaches it does so by luck.
+        surely = precision - np.sqrt(precision * (1 - precision) / given)
         enough = np.flatnonzero(given >= min(LEAST_ANSWERS, int(given[-1])))
-        reached = enough[precision[enough] >= number]
+        reached = enough[surely[enough] >= number]
         if len(reached):
             return _between(falling, int(reached[-1])), ""
-        best = int(enough[np.argmax(precision[enough])])
-        return _between(falling, best), f"the precision {number:g} is not reached; the best is {precision[best]:.2f}"
+        best = int(enough[np.argmax(surely[enough])])
+        return _between(
+            falling, best
+        ), f"the precision {number:g} is not surely reached; nearest: {precision[best]:.2f}"
     if rule.goal == "recall":
         recall = hits / n_true
         if recall[-1] >= number:
