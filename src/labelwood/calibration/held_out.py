@@ -51,7 +51,8 @@ def parts_of(model: type[Model[Any, Any]], data: FitInput, seed: int) -> list[np
     """
     n_rows = int(data.x.shape[0])
     n_held = min(n_rows // 10 if n_rows >= MANY_ROWS else max(1, n_rows // 5), MOST_HELD)
-    quick = "epochs" not in model.Parameters.ranges() and float(data.x.nnz) * data.n_labels <= CHEAP_WORK
+    by_epochs = any(name.endswith("epochs") for name in model.Parameters.ranges())
+    quick = not by_epochs and float(data.x.nnz) * data.n_labels <= CHEAP_WORK
     n_parts = min(5, -(-ENOUGH_HELD // n_held)) if quick else 1
     order = np.random.default_rng(seed).permutation(n_rows)
     return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +44,9 @@ class Thresholds:
     note: str = ""
 
 
+NO_THRESHOLDS = Thresholds(np.zeros(N_BANDS, np.float32), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+
 def chosen_thresholds(rule: Assignment, judged: Judged) -> Thresholds:
     """The thresholds that come nearest to what the rule asks for, on these answers."""
     if rule.goal == "f1-macro":
@@ -56,10 +58,7 @@ def chosen_thresholds(rule: Assignment, judged: Judged) -> Thresholds:
 
 
 def _for_all(threshold: float, note: str = "") -> Thresholds:
-    nothing: npt.NDArray[Any] = np.zeros(0)
-    return Thresholds(
-        np.full(N_BANDS, threshold, np.float32), nothing.astype(np.int32), nothing.astype(np.float32), note
-    )
+    return replace(NO_THRESHOLDS, of_bands=np.full(N_BANDS, threshold, np.float32), note=note)
 
 
 def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
@@ -79,8 +78,10 @@ def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
         return _between(falling, int(np.argmax(2 * hits / (given + n_true)))), ""
     if rule.goal == "precision":
         precision = hits / given
-        # One standard error less: of many thresholds near the goal the last one that reaches it does so by luck.
-        surely = precision - np.sqrt(precision * (1 - precision) / given)
+        # One standard error less (Agresti and Coull 1998): of many thresholds near the goal the last one that reaches
+        # it would do so by luck.
+        likely = (hits + 2) / (given + 4)
+        surely = likely - np.sqrt(likely * (1 - likely) / (given + 4))
         enough = np.flatnonzero(given >= min(LEAST_ANSWERS, int(given[-1])))
         reached = enough[surely[enough] >= number]
         if len(reached):

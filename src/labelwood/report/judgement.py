@@ -15,7 +15,6 @@ from labelwood.metrics.mistakes import Mistakes, mistakes
 from labelwood.metrics.reliability import Reliability, reliability
 from labelwood.topk import PAD, TopK
 
-
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]  # title, columns, rows
 
 

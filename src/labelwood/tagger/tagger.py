@@ -151,7 +151,7 @@ class Tagger(Estimator):
         if rule is not None:
             data = checked_input(named, progress=progress)
             if enough_rows(data):
-                calibration = calibration_of(type(model), model._settings(), data, rule)
+                calibration = calibration_of(model, data, rule)
         seen = texts_fingerprint(rows, y, label_names)
         self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept, calibration, seen)
         return self

@@ -1,6 +1,6 @@
 """How sure, and how right: calibration error, thresholds and costs of `assign` on one data set, test rows once.
 
-python benchmarks/calibration.py DATA_FOLDER MODEL [--rows N] [--set KEY=VALUE ...]
+python benchmarks/quality/calibration.py DATA_FOLDER MODEL [--rows N] [--set KEY=VALUE ...]
 
 DATA_FOLDER holds train_raw.jsonl.gz and test_raw.jsonl.gz (texts), or train.txt.gz and test.txt.gz (features).
 """
@@ -11,6 +11,7 @@ import argparse
 import gzip
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,8 @@ def main() -> None:
     fit_seconds = time.process_time() - start
     data, rule = checked_input(x, y), Assignment("f1")
     start = time.process_time()
-    answers = held_out(cls, model._settings(), data, places(data.y, rule))
+    settings = replace(model.fitted_.repeated_settings(), n_threads=1)
+    answers = held_out(cls, settings, data, places(data.y, rule))
     calibration = learnt(answers, model.label_counts_, rule)
     seconds = time.process_time() - start
     top = model.predict(test_x, calibration.width)
