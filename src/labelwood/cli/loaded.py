@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelwood.cli.inputs import read_data
-from labelwood.errors import DataError
+from labelwood.errors import DataError, ParamError
 from labelwood.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     from scipy import sparse
 
     from labelwood.data.dataset import Dataset
+    from labelwood.report.judgement import Judgement
     from labelwood.topk import TopK
 
 
@@ -94,6 +95,25 @@ class Loaded:
             return self.tagger.predict_top(data.texts or (), k)
         return self.model.predict(data.features(), k)
 
+    def assigns(self, asked: bool | None, k: int | None = None) -> bool:
+        """True if tags are to be assigned: as asked, else where the tagger has learnt it and no k is asked for."""
+        learnt = self.tagger is not None and self.tagger.calibration_ is not None
+        if asked and not learnt:
+            what = "a model of feature rows" if self.tagger is None else "a tagger that has not learnt how sure it is"
+            raise ParamError(f"{self.folder}: is {what}, so it cannot assign; `labelwood train --assign f1` on texts")
+        return learnt and k is None if asked is None else asked
+
+    def assigned(self, data: Dataset, k: int | None = None) -> TopK:
+        """The tags that every row is given, with probabilities."""
+        assert self.tagger is not None
+        return self.tagger.predict_top(data.texts or (), k, assign=True)
+
+    def unknown_texts(self, data: Dataset) -> int:
+        """How many rows have no word that the tagger knows."""
+        assert self.tagger is not None
+        known = self.tagger.fitted_.known(data.texts or (), self.tagger.n_threads)
+        return int(len(known) - known.sum())
+
     def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
         """What the model's search costs at each k, mean per row; empty for models that do not search."""
         from labelwood.models.fitted import Fitted
@@ -124,8 +144,33 @@ class Loaded:
 
         return renumbered(data.y, data.label_names, name_ids(self.label_names))
 
+    def trained_on(self, data: Dataset) -> bool:
+        """True if these are the very rows that the tagger was trained on, in whatever order."""
+        from labelwood.data.fingerprint import texts_fingerprint
+
+        known = None if self.tagger is None else self.tagger.fitted_.fingerprint
+        if known is None or data.texts is None or data.label_names is None:
+            return False
+        return data.n_rows == self.model.n_rows_ and known == texts_fingerprint(data.texts, data.y, data.label_names)
+
+    def judgement(self, data: Dataset, y: sparse.csr_matrix, k: int) -> Judgement | None:
+        """How good the tags are that it assigns; None if it has not learnt to assign."""
+        from labelwood.report.judgement import judged
+
+        if not self.assigns(None):
+            return None
+        assert self.tagger is not None
+        sure = self.tagger.fitted_.sure()
+        given, ranked = self.assigned(data), sure.ranked(self.predict(data, k))
+        if data.filter_pairs is not None:
+            from labelwood.metrics.filters import without_pairs
+
+            given, _, _ = without_pairs(given, y, data.filter_pairs)
+            ranked, y, _ = without_pairs(ranked, y, data.filter_pairs)
+        return judged(given, ranked, y, self.counts(y.shape[1]))
+
     def metrics(
-        self, top: TopK, data: Dataset, ks: Sequence[int]
+        self, top: TopK, data: Dataset, ks: Sequence[int], propensity: tuple[float, float]
     ) -> tuple[dict[str, float], sparse.csr_matrix, tuple[str, ...]]:
         """(metrics with bands, true labels, unknown names); propensities and bands come from the training counts."""
         import numpy as np
@@ -140,6 +185,8 @@ class Loaded:
             n_train=self.model.n_rows_,
             ks=ks,
             filter_pairs=data.filter_pairs,
+            A=propensity[0],
+            B=propensity[1],
             per_band=bool(np.any(self.counts(y.shape[1]))),
         )
         return figures, y, unknown

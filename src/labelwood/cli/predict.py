@@ -9,6 +9,8 @@ import typer
 
 from labelwood.cli import options
 
+USUAL_K = 5
+
 
 def command(
     model: options.ModelFolder,
@@ -17,8 +19,22 @@ def command(
         typer.Argument(metavar="DATA", help="A data file; - reads lines of text from stdin (for a tagger)."),
     ],
     k: Annotated[
-        int, typer.Option("-k", metavar="K", min=1, help="Labels for each row, at most 10,000 or as many as there are.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="K",
+            min=1,
+            help="The K best labels of each row (default 5); with --assign, at most K.",
+        ),
+    ] = None,
+    assign: Annotated[
+        bool | None,
+        typer.Option(
+            "--assign/--no-assign",
+            help="Only the tags that the tagger assigns, 0 to n, with probabilities; "
+            "the default for taggers that learnt it, unless -k is given.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -37,7 +53,7 @@ def command(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Give every row its k best labels.
+    """Give every row its tags, or its k best labels.
 
     Without --out the answers go to stdout, one JSON object a row.
     """
@@ -55,7 +71,8 @@ def command(
     elif json:
         raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
     loaded = Loaded(model, threads, verify=verify)
-    checked_k(k, loaded.model.n_labels_)
+    assigns = loaded.assigns(assign, k)
+    checked_k(k or 1, loaded.model.n_labels_)
     with shown(quiet) as progress:
         rows = loaded.read(
             data,
@@ -68,12 +85,20 @@ def command(
             index_base=index_base,
             on_bad_row=on_bad_row,
         )
-        top = loaded.predict(rows, k)
+        top = loaded.assigned(rows, k) if assigns else loaded.predict(rows, k or USUAL_K)
+    notes = list(rows.notes)
+    if assigns:
+        n_unknown = loaded.unknown_texts(rows)
+        if n_unknown:
+            notes.append(f"{count(n_unknown, 'row')} without a word that the tagger knows: no tags")
+            if not (quiet or json):
+                say(f"note: {notes[-1]}")
+    number = "probability" if assigns else "score"
     if out is None:
-        answers.write_stdout(top, loaded.label_names, rows.row_ids)
+        answers.write_stdout(top, loaded.label_names, rows.row_ids, number)
         return
-    answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_)
+    answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_, number)
     if json:
-        show_json({"out": str(out), "n_rows": len(top), "k": k, "notes": list(rows.notes)})
+        show_json({"out": str(out), "n_rows": len(top), "k": k or (None if assigns else USUAL_K), "notes": notes})
     elif not quiet:
         say(f"answered {count(len(top), 'row')}; written to {out}")
