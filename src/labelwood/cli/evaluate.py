@@ -33,6 +33,9 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     verify: options.Verify = False,
     force: options.Force = False,
     json: options.Json = False,
@@ -43,6 +46,7 @@ def command(
     Shows precision, recall, nDCG and their propensity-scored kin in per cent, and what frequent and rare labels add.
     """
     from labelwood.cli.console import count, say, show, show_json
+    from labelwood.cli.inputs import split_choices
     from labelwood.cli.loaded import Loaded
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
@@ -67,6 +71,8 @@ def command(
             format=format,
             index_base=index_base,
             on_bad_row=on_bad_row,
+            encoding=encoding,
+            **split_choices(data, split, split_column, "tst"),
         )
         if rows.y.nnz == 0:
             raise DataError(f"{data}: no row has a label, so there is nothing to compare with")
