@@ -49,6 +49,9 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     verify: options.Verify = False,
     force: options.Force = False,
     json: options.Json = False,
@@ -60,6 +63,7 @@ def command(
     precision, recall, nDCG and their propensity-scored kin in per cent, and which labels go wrong.
     """
     from labelwood.cli.console import count, say, show, show_json, show_table
+    from labelwood.cli.inputs import split_choices
     from labelwood.cli.loaded import Loaded
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
@@ -89,6 +93,8 @@ def command(
             format=format,
             index_base=index_base,
             on_bad_row=on_bad_row,
+            encoding=encoding,
+            **split_choices(data, split, split_column, "tst"),
         )
         if rows.y.nnz == 0:
             raise DataError(f"{data}: no row has a label, so there is nothing to compare with")

@@ -66,6 +66,15 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    unlabelled: Annotated[
+        str,
+        typer.Option(
+            "--unlabelled", metavar="skip|negative", help="Rows without labels: leave out, or learn that no label fits."
+        ),
+    ] = "skip",
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -78,9 +87,10 @@ def command(
 
     from labelwood.calibration.held_out import SMALLEST_ROWS
     from labelwood.cli.console import count, say, show, show_json
-    from labelwood.cli.inputs import read_data
+    from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
+    from labelwood.data.unlabelled import trained_rows
     from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
 
@@ -102,13 +112,18 @@ def command(
             on_bad_row=on_bad_row,
             n_threads=threads,
             progress=progress,
-            quiet=quiet or json,
+            quiet=True,
+            encoding=encoding,
+            **split_choices(data, split, split_column, "tr"),
         )
+        rows = trained_rows(rows, unlabelled)
+        tell(rows.notes, quiet=quiet or json)
         trained = train(rows, settings, progress, budget)
         seconds = time.perf_counter() - start
         base = {} if rows.index_base is None else {"index_base": rows.index_base}
         check_folder(out, force=force)  # another program may have saved there meanwhile
-        trained.save(out, extra={"data": str(data)} | base, overwrite=force)
+        table = {} if rows.form is None else {"table": rows.form.saved()}
+        trained.save(out, extra={"data": str(data)} | base | table, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     calibration = getattr(trained, "calibration_", None)
