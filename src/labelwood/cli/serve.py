@@ -34,13 +34,15 @@ def command(
     rate: Annotated[
         float | None, typer.Option("--rate", metavar="N", min=0.01, help="Requests a second that one client may make.")
     ] = None,
-    access_log: Annotated[bool, typer.Option("--access-log", help="Write a line for each request, without texts.")] = False,
+    access_log: Annotated[
+        bool, typer.Option("--access-log", help="Write a line for each request, without texts.")
+    ] = False,
     verify: options.Verify = False,
 ) -> None:
     """Serve models over HTTP.
 
-    Answers POST /v1/predict {"texts": [...], "k": 5} and much more (GET /openapi.json) until interrupted. A folder that is
-    replaced while the service runs is loaded again; so is every folder at SIGHUP.
+    Answers POST /v1/predict {"texts": [...], "k": 5} and much more (GET /openapi.json) until interrupted. A folder
+    that is replaced while the service runs is loaded again; so is every folder at SIGHUP.
     """
     from labelwood.cli.console import say
     from labelwood.errors import MissingExtraError

@@ -32,7 +32,8 @@ class Tokens:
             return False
         digest = hashlib.sha256(token.strip().encode("utf-8", "surrogateescape")).hexdigest()
         known = self.write if need == WRITE else (*self.read, *self.write)
-        return any([hmac.compare_digest(digest, one) for one in known])  # all are compared: no early end to measure
+        equal = [hmac.compare_digest(digest, known_digest) for known_digest in known]  # all: no early end to measure
+        return any(equal)
 
 
 def read_tokens(path: Path) -> Tokens:

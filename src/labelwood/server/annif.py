@@ -80,9 +80,7 @@ async def suggest_batch(app: App, request: Request) -> Response:
     asked: AnnifBatch = await request.json(_batch)
     documents: list[AnnifDocument] = asked.documents
     rows = await _suggestions(app, served, [document.text for document in documents], limit, threshold)
-    answers = [
-        AnnifBatchSuggestions(document.document_id, row) for document, row in zip(documents, rows, strict=True)
-    ]
+    answers = [AnnifBatchSuggestions(document.document_id, row) for document, row in zip(documents, rows, strict=True)]
     return Response(encode(answers))
 
 

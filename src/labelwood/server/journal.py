@@ -1,7 +1,7 @@
 """Journal: corrections appended to a file of JSON lines, on the disk before the client hears that they are taken.
 
-A line is one corrected text: {"text": ..., "labels": [all its right labels by name], "id": ..., "time": ..., "model": ...}.
-`labelwood.read` takes the file as it is. Several processes may append to one journal.
+A line is one corrected text: {"text": ..., "labels": [all its right labels, by name], "id": ..., "time": ...,
+"model": ...}. `labelwood.read` takes the file as it is. Several processes may append to one journal.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 # Bytes of each entry that are sorted. Longer questions look through the names that share them.
 _KEY_BYTES = 24
+_Entries = tuple[npt.NDArray[np.bytes_], npt.NDArray[np.int32], npt.NDArray[np.int32]]  # keys, labels, places
 _WORD_STARTS = re.compile(r"(?<=[\W_])[^\W_]")
 
 
@@ -36,7 +37,7 @@ class LabelSearch:
         self._whole = self._sorted(whole, np.zeros(len(names), np.int32))
         self._inner = self._sorted(np.array(labels, np.int32), np.array(places, np.int32))
 
-    def _sorted(self, labels: npt.NDArray[np.int32], places: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.void], ...]:
+    def _sorted(self, labels: npt.NDArray[np.int32], places: npt.NDArray[np.int32]) -> _Entries:
         keys = np.fromiter(
             (
                 self._names[label][place : place + _KEY_BYTES].encode()[:_KEY_BYTES]
@@ -63,7 +64,7 @@ class LabelSearch:
         return list(labels)
 
     @staticmethod
-    def _range(keys: npt.NDArray[np.void], asked: str) -> tuple[int, int]:
+    def _range(keys: npt.NDArray[np.bytes_], asked: str) -> tuple[int, int]:
         first = asked.encode()[:_KEY_BYTES]
         if not first:
             return 0, len(keys)

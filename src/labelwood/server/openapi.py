@@ -125,13 +125,13 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["security"] = [{}, {"token": []}]
     elif route.need == WRITE:
         operation["security"] = [{"token": []}]
-    parameters = [
+    parameters: list[dict[str, Any]] = [
         {"name": name, "in": "query", "description": text, "schema": schema}
         for name, schema, text in _QUERIES.get(route.path, ())
     ]
     if "{project}" in route.path:
-        schema = {"type": "string", "minLength": 1}
-        parameters.append({"name": "project", "in": "path", "required": True, "schema": schema})
+        of_path: dict[str, Any] = {"name": "project", "in": "path", "required": True}
+        parameters.append({**of_path, "schema": {"type": "string", "minLength": 1}})
     if parameters:
         operation["parameters"] = parameters
     if route.path.endswith("/suggest"):

@@ -30,7 +30,7 @@ class _Refused(Exception):  # noqa: N818 - goes through the parser and never lea
 class LimitedProtocol(HttpToolsProtocol):
     """One connection. `latest` is the time until which its client must get on; a sweep closes what is beyond it."""
 
-    app: App  # type: ignore[assignment]
+    app: App
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for a request's head, unless there are too many connections."""

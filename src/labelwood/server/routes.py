@@ -164,10 +164,9 @@ async def labels(app: App, request: Request) -> Response:
         raise Problem(400, f"q has {len(question)} characters; at most 1000 are taken")
     served = chosen_model(app, fields.get("model"))
     search = await asyncio.wrap_future(served.search)
-    counts = served.loaded.fitted_.model.trained_on if served.takes_texts else served.loaded.fitted_.trained_on
+    counts = served.label_counts
     found = [
-        FoundLabel(number, served.label_names[number], int(counts.label_counts[number]))
-        for number in search.find(question, limit)
+        FoundLabel(number, served.label_names[number], int(counts[number])) for number in search.find(question, limit)
     ]
     return Response(encode(LabelsAnswer(found, served.n_labels)))
 

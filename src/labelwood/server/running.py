@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import multiprocessing
 import os
@@ -10,7 +11,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -71,7 +71,7 @@ def run_worker(settings: Settings, listener: socket.socket, models: ServedModels
     """Answer in this process until it is told to end; accepted requests are answered first."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     app = App(settings, models, meters)
-    server = make_server(app, "uvloop" if find_spec("uvloop") else "asyncio")
+    server = make_server(app, "uvloop" if importlib.util.find_spec("uvloop") else "asyncio")
 
     def end(*_: Any) -> None:
         server.should_exit = True

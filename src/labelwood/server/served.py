@@ -1,4 +1,4 @@
-"""ServedModel: one loaded folder and what is asked of it; ServedModels: all of them, swapped whole when a folder changes."""
+"""ServedModel: one loaded folder and what is asked of it; ServedModels: all of them, each swapped whole."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.errors import DataError, LabelwoodError
@@ -46,6 +47,12 @@ class ServedModel:
     def model(self) -> Model[Any, Any]:
         """The model itself, without the words of a tagger."""
         return self.loaded.model_ if isinstance(self.loaded, Tagger) else self.loaded
+
+    @property
+    def label_counts(self) -> npt.NDArray[np.int64]:
+        """The training rows of each label."""
+        counts: npt.NDArray[np.int64] = self.model.fitted_.trained_on.label_counts
+        return counts
 
     @property
     def n_labels(self) -> int:

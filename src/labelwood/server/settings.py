@@ -53,7 +53,7 @@ class Settings:
 
 
 def named_folders(given: list[str]) -> dict[str, Path]:
-    """Name -> folder of arguments like "recipes-model" or "recipes=models/2026-11"; a folder's own name is the usual one."""
+    """Name -> folder of arguments like "recipes-model" (which has its own name) or "recipes=models/2026-11"."""
     folders: dict[str, Path] = {}
     for argument in given:
         name, equals, folder = argument.partition("=")
