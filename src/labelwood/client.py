@@ -28,6 +28,16 @@ class ServiceError(LabelwoodError):
     """The service cannot be reached, refuses the client, or fails."""
 
 
+class _Kept:
+    """A connection that is closed when nobody holds it any more: its thread or its client has gone."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
 class Client:
     """Labels texts through a service, such as Client("http://127.0.0.1:8000").
 
@@ -62,10 +72,8 @@ class Client:
 
     def close(self) -> None:
         """Close this thread's connection; the next question opens a new one."""
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            del self._local.connection
+        if hasattr(self._local, "kept"):
+            del self._local.kept
 
     def __enter__(self) -> Client:
         return self
@@ -166,6 +174,7 @@ class Client:
             try:
                 status, headers, answer = self._exchange(method, path, raw)
             except ConnectionRefusedError as error:
+                self.close()
                 if last:
                     raise ServiceError(f"{self.url}: cannot be reached ({error.strerror})") from None
             except (OSError, http.client.HTTPException) as error:
@@ -182,11 +191,11 @@ class Client:
         raise ServiceError(f"{self.url}: no answer")
 
     def _exchange(self, method: str, path: str, raw: bytes | None) -> tuple[int, http.client.HTTPMessage, bytes]:
-        connection = getattr(self._local, "connection", None)
         parts = urlsplit(self.url)
-        if connection is None:
+        if not hasattr(self._local, "kept"):
             kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-            connection = self._local.connection = kind(parts.hostname or "", parts.port, timeout=self.timeout)
+            self._local.kept = _Kept(kind(parts.hostname or "", parts.port, timeout=self.timeout))
+        connection: http.client.HTTPConnection = self._local.kept.connection
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"

@@ -85,7 +85,9 @@ def test_an_allowed_label_is_found_far_down(start, tmp_path):
     service = start({"many": tmp_path / "many"})
     ranking = names(service.predict(texts=["word7 common"], k=300)[0])
     assert names(service.predict(texts=["word7 common"], k=1, allow=[ranking[-1]])[0]) == ranking[-1:]
-    assert names(service.predict(texts=["word7 common"], k=2, allow=ranking[-2:], deny=ranking[-1:])[0]) == [ranking[-2]]
+    assert names(service.predict(texts=["word7 common"], k=2, allow=ranking[-2:], deny=ranking[-1:])[0]) == [
+        ranking[-2]
+    ]
 
 
 def test_reasons_and_explain(service, tagger):

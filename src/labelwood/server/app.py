@@ -10,6 +10,7 @@ import re
 import secrets
 import time
 import traceback
+from collections.abc import Callable
 
 from labelwood.errors import LabelwoodError, MissingExtraError, ModelFileError
 from labelwood.server.access import WRITE, RateLimit
@@ -30,12 +31,19 @@ _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 class App:
     """The service of some models, for one event loop."""
 
-    def __init__(self, settings: Settings, models: ServedModels, meters: Meters | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        models: ServedModels,
+        meters: Meters | None = None,
+        when_ready: Callable[[], None] = lambda: None,
+    ) -> None:
         self.settings = settings
         self.models = models
         self.meters = meters if meters is not None else Meters(ROUTE_NAMES)
         self.buffered_bytes = 0
         self.ready = False
+        self._when_ready = when_ready
         self.page = Page.found()
         self._exact: dict[str, dict[str, Route]] = {}
         self._patterns: list[tuple[re.Pattern[str], dict[str, Route]]] = []
@@ -74,6 +82,7 @@ class App:
         if self.settings.watch_seconds > 0:
             self._tasks.append(asyncio.create_task(self._watch()))
         self.ready = True
+        self._when_ready()
 
     async def stop(self) -> None:
         """End the threads; all requests are answered by now."""

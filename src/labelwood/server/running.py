@@ -67,10 +67,16 @@ def serve(settings: Settings, announce: Callable[[str], None]) -> None:
         _supervise(settings, listener, announce)
 
 
-def run_worker(settings: Settings, listener: socket.socket, models: ServedModels, meters: Meters | None = None) -> None:
+def run_worker(
+    settings: Settings,
+    listener: socket.socket,
+    models: ServedModels,
+    meters: Meters | None = None,
+    when_ready: Callable[[], None] = lambda: None,
+) -> None:
     """Answer in this process until it is told to end; accepted requests are answered first."""
     sys.setswitchinterval(_SWITCH_SECONDS)
-    app = App(settings, models, meters)
+    app = App(settings, models, meters, when_ready)
     server = make_server(app, "uvloop" if importlib.util.find_spec("uvloop") else "asyncio")
 
     def end(*_: Any) -> None:
@@ -103,20 +109,21 @@ def make_server(app: App, loop: Any = "asyncio") -> SweepingServer:
     return SweepingServer(config)
 
 
-def _worker(settings: Settings, listener: socket.socket, numbers: Any, number: int) -> None:
+def _worker(settings: Settings, listener: socket.socket, numbers: Any, number: int, ready: Any) -> None:
     _log_to_stderr()
     models = ServedModels(settings.models, verify=settings.verify)
-    run_worker(settings, listener, models, Meters(ROUTE_NAMES, numbers, number))
+    run_worker(settings, listener, models, Meters(ROUTE_NAMES, numbers, number), ready.release)
 
 
 def _supervise(settings: Settings, listener: socket.socket, announce: Callable[[str], None]) -> None:
     """Keep the workers running; they share the socket, so that a request goes to whoever is free."""
     context = multiprocessing.get_context("spawn")
     numbers = shared_numbers(ROUTE_NAMES, settings.workers)
+    ready = context.Semaphore(0)
     ending: list[int] = []
 
     def start(number: int) -> BaseProcess:
-        process = context.Process(target=_worker, args=(settings, listener, numbers, number), name=f"worker-{number}")
+        process = context.Process(target=_worker, args=(settings, listener, numbers, number, ready))
         process.start()
         return process
 
@@ -130,7 +137,11 @@ def _supervise(settings: Settings, listener: socket.socket, announce: Callable[[
         signal.signal(signal_number, lambda number, _: ending.append(number))
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda number, _: tell(number))
-    announce(address_of(listener))
+    n_ready = 0
+    while n_ready < settings.workers and not ending and all(process.is_alive() for process in processes):
+        n_ready += ready.acquire(timeout=0.1)
+    if n_ready == settings.workers:
+        announce(address_of(listener))
     while not ending:
         time.sleep(0.1)
         for number, process in enumerate(processes):
@@ -138,6 +149,7 @@ def _supervise(settings: Settings, listener: socket.socket, announce: Callable[[
                 logging.getLogger("labelwood.server").error("worker %d ended unexpectedly; started again", number)
                 time.sleep(0.5)  # one that cannot start is not tried again at full speed
                 processes[number] = start(number)
+    listener.close()  # what nobody would accept any more is refused at once
     tell(signal.SIGTERM)
     for process in processes:
         process.join(_SECONDS_TO_END)
