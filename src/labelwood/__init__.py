@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 # public name -> module that holds it; models come from the registry
 _HOMES = model_homes() | {
     "BudgetError": "labelwood.errors",
+    "Client": "labelwood.client",
     "DataError": "labelwood.errors",
     "Dataset": "labelwood.data.dataset",
     "Explanation": "labelwood.models.explanation",
@@ -36,6 +37,7 @@ _HOMES = model_homes() | {
 __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
+    from labelwood.client import Client
     from labelwood.data.dataset import Dataset
     from labelwood.data.reading.read import read
     from labelwood.data.writing.write import write

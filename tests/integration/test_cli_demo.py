@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -53,8 +54,8 @@ def test_serve_answers_over_http(tagger):
         said = process.stderr.readline()
         address = said.split(" on ")[1].split(" ")[0]
         body = json.dumps({"texts": ["cream cake"], "k": 1}).encode()
-        with urllib.request.urlopen(urllib.request.Request(address + "/predict", data=body), timeout=30) as answer:
-            assert json.load(answer)["results"][0][0]["label"] == "dessert"
+        with urllib.request.urlopen(urllib.request.Request(address + "/v1/predict", data=body), timeout=30) as answer:
+            assert json.load(answer)["results"][0]["labels"][0]["name"] == "dessert"
     finally:
         process.terminate()
         process.wait(timeout=30)
@@ -62,9 +63,7 @@ def test_serve_answers_over_http(tagger):
 
 
 def test_serve_refuses_a_port_in_use(cli, tagger):
-    from labelwood.server.plain import Server
-
-    with Server(labelwood.load(tagger), port=0) as running:
-        done = cli("serve", tagger, "--port", running.server_address[1])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = cli("serve", tagger, "--port", taken.getsockname()[1])
     assert done.code == 2
     assert "cannot listen" in done.err

@@ -64,7 +64,6 @@ def test_texts_for_a_model_and_features_for_a_tagger(cli, xmc, jsonl, model, tag
     refused(cli("predict", model, jsonl), jsonl, "holds texts")
     refused(cli("predict", tagger, xmc), "features, but", "needs texts")
     refused(cli("explain", model, "some words"), "--data FILE")
-    refused(cli("serve", model, "--port", 0), "needs a tagger")
     refused(cli("train", xmc, "--out", xmc.parent / "x", "--set", "features.min_df=2"), "features.*")
 
 

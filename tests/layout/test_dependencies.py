@@ -30,7 +30,10 @@ PLACES = {
     "neural": ("models/neural/", "neighbors/approximate.py"),
     "text": ("models/neural/",),
     "report": ("report/",),
+    "serve": ("server/",),
 }
+# Rooms whose files need modules of an extra to be imported at all; who enters them says which extra is missing.
+AT_ONCE = {"models/neural/": {"torch"}, "server/": {"httptools", "msgspec", "uvicorn"}}
 # Imported inside functions that only a caller who has the package himself reaches.
 OF_THE_CALLER = {"sklearn"}
 
@@ -96,7 +99,7 @@ def test_what_is_imported_is_declared(path):
         assert extras, f"{path} imports {module}, which pyproject.toml does not declare"
         places = [place for extra in extras for place in PLACES[extra]]
         assert path.startswith(tuple(places)), f"{path} imports {module} of the extra {extras}; only {places} may"
-    allowed = {"torch"} if path.startswith("models/neural/") else set()
+    allowed = set().union(*(modules for place, modules in AT_ONCE.items() if path.startswith(place)))
     missing = at_once - CORE - allowed
     assert not missing, f"{path} cannot be imported without {missing}: import it in the function that needs it"
 

@@ -1,7 +1,8 @@
-"""`labelwood serve`: a saved tagger over HTTP."""
+"""`labelwood serve`: saved models over HTTP."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,32 +11,67 @@ from labelwood.cli import options
 
 
 def command(
-    model: options.ModelFolder,
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="DIR...", help="Folders of saved models, also as NAME=DIR; the first is the usual one."),
+    ],
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0: any free one.")
     ] = 8000,
     host: Annotated[
         str, typer.Option("--host", help="The address to listen on; the default is this machine only.")
     ] = "127.0.0.1",
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", min=1, max=256, help="Processes; they share one copy of a model.")
+    ] = 1,
+    tokens: Annotated[
+        Path | None,
+        typer.Option("--tokens", metavar="FILE", help="Lines `read sha256:HEX` or `write sha256:HEX`: who may ask."),
+    ] = None,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Take corrections (needs a token for writing), into DIR.corrections.jsonl.")
+    ] = False,
+    rate: Annotated[
+        float | None, typer.Option("--rate", metavar="N", min=0.01, help="Requests a second that one client may make.")
+    ] = None,
+    access_log: Annotated[
+        bool, typer.Option("--access-log", help="Write a line for each request, without texts.")
+    ] = False,
     verify: options.Verify = False,
 ) -> None:
-    """Serve a tagger over HTTP.
+    """Serve models over HTTP.
 
-    Answers POST /predict {"texts": [...], "k": 5} and GET /health until interrupted.
+    Answers POST /v1/predict {"texts": [...], "k": 5} and much more (GET /openapi.json) until interrupted. A folder
+    that is replaced while the service runs is loaded again; so is every folder at SIGHUP.
     """
     from labelwood.cli.console import say
-    from labelwood.errors import DataError
-    from labelwood.loading import load
-    from labelwood.server.plain import Server
-    from labelwood.tagger.tagger import Tagger
+    from labelwood.errors import MissingExtraError
+    from labelwood.server.access import Tokens, read_tokens
+    from labelwood.server.settings import Limits, Settings, named_folders
 
-    tagger = load(model, verify=verify)
-    if not isinstance(tagger, Tagger):
-        raise DataError(f"{model}: holds a model of feature rows; serve needs a tagger (trained on texts)")
+    settings = Settings(
+        named_folders(models),
+        host=host,
+        port=port,
+        workers=workers,
+        learn=learn,
+        verify=verify,
+        access_log=access_log,
+        tokens=read_tokens(tokens) if tokens is not None else Tokens(),
+        limits=Limits(rate=rate),
+    )
     try:
-        server = Server(tagger, host, port)
-    except OSError as error:
-        raise DataError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
-    with server:
-        say(f"serving {model} on {server.address} (POST /predict, GET /health); stop with Ctrl-C")
-        server.serve_forever()
+        from labelwood.server.page_files import Page
+        from labelwood.server.running import serve
+    except ImportError as error:
+        raise MissingExtraError(f"serve needs {error.name}: pip install 'labelwood[serve]'") from None
+
+    def announce(address: str) -> None:
+        say(f"serving {', '.join(settings.models)} on {address} (Ctrl-C ends it)")
+        token = " -H 'Authorization: Bearer TOKEN'" if settings.tokens.read else ""
+        say(f"""  try   curl{token} {address}/v1/predict -d '{{"texts": ["some text"], "k": 5}}'""")
+        if Page.found() is not None:
+            say(f"  page  {address}/")
+        say(f"  API   {address}/openapi.json")
+
+    serve(settings, announce)

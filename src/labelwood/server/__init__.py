@@ -1,1 +1,1 @@
-"""Answers over HTTP."""
+"""Answers over HTTP: routes, batches, limits, corrections, several processes."""

@@ -1,0 +1,274 @@
+"""The JSON of the service: what requests may hold and what answers hold; checks and OpenAPI both come from here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+MAX_K = 1_000
+ANNIF_DOCUMENTS = 32
+
+Count = Annotated[int, Meta(ge=1, le=MAX_K)]
+Label = Annotated[int, Meta(ge=0, le=2**31 - 1)] | Annotated[str, Meta(max_length=10_000)]
+LabelName = Annotated[str, Meta(min_length=1, max_length=10_000)]
+ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class FeatureRow(Struct, forbid_unknown_fields=True):
+    """One row as its non-zero features: their numbers and their values."""
+
+    indices: list[Annotated[int, Meta(ge=0, le=2**31 - 1)]]
+    values: list[float]
+
+
+class PredictRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Texts, or rows of features, to be labelled."""
+
+    texts: list[str] | UnsetType = UNSET
+    features: list[FeatureRow] | UnsetType = UNSET
+    k: Count = 5
+    min_score: float | None = None
+    allow: list[Label] | None = None  # only these labels, by number or name
+    deny: list[Label] | None = None  # never these labels
+    reasons: Annotated[int, Meta(ge=0, le=100)] = 0  # words to be given as the reason of each label
+    model: ModelName | None = None
+
+
+class Reason(Struct):
+    """A word and how much it pushes for (+) or against (-) the label."""
+
+    word: str
+    push: float
+
+
+class GivenLabel(Struct, omit_defaults=True):
+    """A label with its number, name and score, best first."""
+
+    label: int
+    name: str
+    score: float
+    assigned: bool | UnsetType = UNSET  # whether the score passes the label's threshold; absent where there is none
+    reasons: list[Reason] | UnsetType = UNSET
+
+
+class RowAnswer(Struct):
+    """The labels of one row."""
+
+    labels: list[GivenLabel]
+
+
+class PredictAnswer(Struct):
+    """The labels of every row, in the order of the request."""
+
+    results: list[RowAnswer]
+
+
+class ExplainRequest(Struct, forbid_unknown_fields=True):
+    """A text and the label whose score is to be explained."""
+
+    text: str
+    label: Label
+    words: Annotated[int, Meta(ge=1, le=1_000)] = 20
+    model: ModelName | None = None
+
+
+class PathNode(Struct):
+    """A classifier on the way to the label: the sum of its pushes and the logarithm of its chance."""
+
+    node: int
+    margin: float
+    log_score: float
+
+
+class VotingRow(Struct):
+    """A training row that voted for the label."""
+
+    row: int
+    text: str
+    push: float
+
+
+class ExplainAnswer(Struct):
+    """Why a text gets a label: words, voting rows and the rest add up to the margin."""
+
+    label: int
+    name: str
+    score: float
+    words: list[Reason]
+    rows: list[VotingRow]
+    rest: float  # what belongs to no word that is shown
+    path: list[PathNode]
+    summary: str
+
+
+class LearnRequest(Struct, forbid_unknown_fields=True):
+    """Texts with all their right labels."""
+
+    texts: list[str]
+    labels: list[list[LabelName]]
+    model: ModelName | None = None
+
+
+class LearnAnswer(Struct):
+    """How many corrections are on the disk, and which of their labels the model does not know yet."""
+
+    accepted: int
+    unknown_labels: list[str]
+
+
+class FoundLabel(Struct):
+    """A label that fits a search, with its training rows."""
+
+    label: int
+    name: str
+    rows: int
+
+
+class LabelsAnswer(Struct):
+    """The labels that fit a search."""
+
+    labels: list[FoundLabel]
+    n_labels: int
+
+
+class ModelAnswer(Struct):
+    """What a model is."""
+
+    name: str
+    kind: str
+    model: str
+    n_labels: int
+    n_features: int
+    n_rows: int
+    takes: list[str]
+    created: str | None
+    version: str  # the hash of its manifest: changes with every new model
+    metrics: dict[str, float | None]
+    learn: bool  # whether corrections are taken
+    models: list[str]  # the names of all models of the service
+
+
+class ReloadRequest(Struct, forbid_unknown_fields=True):
+    """Which model to load again; all, if none is named."""
+
+    model: ModelName | None = None
+
+
+class ReloadAnswer(Struct):
+    """The models that were loaded again, and their versions."""
+
+    reloaded: dict[str, str]
+
+
+class HealthAnswer(Struct):
+    """That the process answers."""
+
+    status: str
+
+
+class AnnifInfo(Struct):
+    """Annif's name and version of the service."""
+
+    title: str
+    version: str
+
+
+class AnnifBackend(Struct):
+    """The model behind a project."""
+
+    backend_id: str
+
+
+class AnnifVocabulary(Struct):
+    """The labels of a model."""
+
+    vocab_id: str
+    languages: list[str]
+    size: int
+    loaded: bool
+
+
+class AnnifProject(Struct):
+    """A model as Annif describes projects."""
+
+    project_id: str
+    name: str
+    language: str
+    backend: AnnifBackend
+    vocab: AnnifVocabulary
+    vocab_language: str
+    is_trained: bool
+    modification_time: str | None
+
+
+class AnnifProjects(Struct):
+    """All models as projects."""
+
+    projects: list[AnnifProject]
+
+
+class AnnifVocabularies(Struct):
+    """The labels of all models."""
+
+    vocabs: list[AnnifVocabulary]
+
+
+class AnnifSuggestion(Struct):
+    """A label as Annif gives subjects."""
+
+    uri: str
+    label: str
+    notation: str | None
+    score: float
+
+
+class AnnifSuggestions(Struct):
+    """The labels of one text."""
+
+    results: list[AnnifSuggestion]
+
+
+class AnnifDocument(Struct):
+    """A text with a name of the client's."""
+
+    text: str
+    document_id: str | None = None
+    metadata: dict[str, str] | None = None
+
+
+class AnnifBatch(Struct):
+    """Up to 32 texts."""
+
+    documents: Annotated[list[AnnifDocument], Meta(max_length=ANNIF_DOCUMENTS)]
+
+
+class AnnifBatchSuggestions(Struct):
+    """The labels of one of several texts."""
+
+    document_id: str | None
+    results: list[AnnifSuggestion]
+
+
+class AnnifSubject(Struct):
+    """A right label."""
+
+    uri: LabelName
+    label: str | None = None
+
+
+class AnnifIndexedDocument(Struct):
+    """A text with its right labels."""
+
+    text: str = ""
+    subjects: list[AnnifSubject] = []
+    metadata: dict[str, str] | None = None
+
+
+encode = msgspec.json.Encoder().encode
+
+
+def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    """What reads JSON of one of these kinds."""
+    return msgspec.json.Decoder(kind)

@@ -1,0 +1,173 @@
+"""ServedModel: one loaded folder and what is asked of it; ServedModels: all of them, each swapped whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import DataError, LabelwoodError
+from labelwood.labelspace.names import name_ids, unknown_label
+from labelwood.loading import load
+from labelwood.models.base import Model
+from labelwood.server.label_search import LabelSearch
+from labelwood.storage.format import MANIFEST
+from labelwood.storage.load import read_manifest
+from labelwood.tagger.tagger import Tagger
+from labelwood.topk import TopK
+
+Identity = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ServedModel:
+    """A model or tagger as it was loaded from a folder; it never changes."""
+
+    name: str
+    folder: Path
+    loaded: Tagger | Model[Any, Any]
+    label_names: tuple[str, ...]
+    ids: Mapping[str, int]
+    manifest: Mapping[str, Any]
+    identity: Identity | None
+    search: Future[LabelSearch]  # made in the background: a million names take seconds
+
+    @property
+    def takes_texts(self) -> bool:
+        """True for a tagger."""
+        return isinstance(self.loaded, Tagger)
+
+    @property
+    def model(self) -> Model[Any, Any]:
+        """The model itself, without the words of a tagger."""
+        return self.loaded.model_ if isinstance(self.loaded, Tagger) else self.loaded
+
+    @property
+    def label_counts(self) -> npt.NDArray[np.int64]:
+        """The training rows of each label."""
+        counts: npt.NDArray[np.int64] = self.model.fitted_.trained_on.label_counts
+        return counts
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels it knows."""
+        return len(self.label_names)
+
+    def predict_texts(self, texts: Sequence[str], k: int) -> TopK:
+        """The k best labels of each text, on one thread: batches run beside each other."""
+        if not isinstance(self.loaded, Tagger):
+            raise DataError(f"the model {self.name!r} takes features, not texts")
+        return self.loaded.fitted_.predict(texts, k, 1)
+
+    def predict_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]], k: int) -> TopK:
+        """The k best labels of rows given as (feature numbers, values)."""
+        model = self.model
+        indptr = np.cumsum([0, *(len(indices) for indices, _ in rows)])
+        columns = np.array([index for indices, _ in rows for index in indices], np.int32)
+        data = np.array([value for _, values in rows for value in values], np.float64)
+        shape = (len(rows), model.fitted_.n_features)
+        x = sparse.csr_matrix((data.astype(np.float32), columns, indptr), shape=shape)
+        x.sort_indices()
+        model.n_threads = 1
+        return model.predict(x, k)
+
+    def check_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]]) -> None:
+        """DataError says which row does not fit the model."""
+        n_features = self.model.fitted_.n_features
+        largest = float(np.finfo(np.float32).max)
+        for number, (indices, values) in enumerate(rows):
+            if len(indices) != len(values):
+                raise DataError(f"features, row {number}: {len(indices)} indices but {len(values)} values")
+            if indices and max(indices) >= n_features:
+                raise DataError(f"features, row {number}: {max(indices)} is outside 0..{n_features - 1}")
+            if len(set(indices)) != len(indices):
+                raise DataError(f"features, row {number}: an index is given twice")
+            if values and max(map(abs, values)) > largest:
+                raise DataError(f"features, row {number}: a value is larger than a 32-bit float can be")
+
+    def label_number(self, label: int | str) -> int:
+        """The number of a label that is given by number or name; DataError if there is none."""
+        if isinstance(label, str):
+            if label not in self.ids:
+                raise DataError(unknown_label(label, self.ids))
+            return self.ids[label]
+        if not 0 <= label < self.n_labels:
+            raise DataError(f"label {label} is outside 0..{self.n_labels - 1}")
+        return label
+
+    def label_numbers(self, labels: Iterable[int | str]) -> frozenset[int]:
+        """The numbers of labels that are given by number or name."""
+        return frozenset(self.label_number(label) for label in labels)
+
+
+def folder_identity(folder: Path) -> Identity | None:
+    """What tells a saved folder from its successor, without reading it; None if there is none."""
+    try:
+        status = (folder / MANIFEST).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def load_served(name: str, folder: Path, background: ThreadPoolExecutor, *, verify: bool = False) -> ServedModel:
+    """The model of a folder, ready to answer: everything is checked, and one question was answered."""
+    identity = folder_identity(folder)
+    loaded = load(folder, verify=verify)
+    model = loaded.model_ if isinstance(loaded, Tagger) else loaded
+    classes = model.fitted_.trained_on.classes
+    label_names = classes.names if classes.names is not None else tuple(map(str, classes.array().tolist()))
+    if isinstance(loaded, Tagger):
+        loaded.predict_top(["a first question"], 1)
+    search = background.submit(LabelSearch, label_names)
+    manifest = read_manifest(folder)
+    return ServedModel(name, folder, loaded, label_names, name_ids(label_names), manifest, identity, search)
+
+
+class ServedModels:
+    """The models of a service by name; the first is the usual one. A reload puts a whole new model in one's place."""
+
+    def __init__(self, folders: Mapping[str, Path], *, verify: bool = False) -> None:
+        self._verify = verify
+        self._background = ThreadPoolExecutor(1, "background")
+        self._by_name = {
+            name: load_served(name, folder, self._background, verify=verify) for name, folder in folders.items()
+        }
+        self._refused: dict[str, Identity | None] = {}
+
+    def __iter__(self) -> Any:
+        return iter(list(self._by_name.values()))
+
+    def get(self, name: str | None) -> ServedModel | None:
+        """The model of that name, the usual one for None, and None if there is no such model."""
+        return next(iter(self._by_name.values())) if name is None else self._by_name.get(name)
+
+    def changed(self) -> list[str]:
+        """The names of models whose folders have changed since they were loaded or refused."""
+        return [
+            served.name
+            for served in self
+            if (now := folder_identity(served.folder)) not in (None, served.identity)
+            and now != self._refused.get(served.name)
+        ]
+
+    def reload(self, name: str) -> None:
+        """Put the model that is in the folder now in place of the old one; if it is damaged the old one stays."""
+        old = self._by_name[name]
+        seen = folder_identity(old.folder)
+        try:
+            new = load_served(name, old.folder, self._background, verify=self._verify)
+        except LabelwoodError:
+            self._refused[name] = seen
+            raise
+        self._by_name[name] = new
+        self._refused.pop(name, None)
+
+    def close(self) -> None:
+        """End the background thread."""
+        self._background.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,195 @@
+"""`labelwood serve` as a process: what it prints, several workers, signals, and ends that lose nothing."""
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import labelwood as lw
+from labelwood.cli.main import run
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+
+@contextlib.contextmanager
+def process(*words):
+    """(process, port, the lines it has said); killed at the end."""
+    command = [sys.executable, "-m", "labelwood", "serve", *map(str, words), "--port", "0"]
+    started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    said = []
+    try:
+        while not said or "openapi.json" not in said[-1]:
+            line = started.stderr.readline()
+            assert line, said
+            said.append(line)
+        port = int(said[0].split("http://127.0.0.1:")[1].split()[0])
+        yield started, port, said
+    finally:
+        started.kill()
+        started.wait(30)
+        started.stderr.close()
+
+
+def ask(connection, path="/v1/predict", body=None, token=None):
+    """(status, JSON) on an open connection."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    connection.request("POST", path, json.dumps(body or {"texts": ["cream cake"], "k": 1}), headers)
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())
+
+
+def get(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
+class Load(threading.Thread):
+    """Asks without a pause, a connection for `per_connection` requests; counts answers and requests without one."""
+
+    def __init__(self, port, per_connection=1_000_000):
+        super().__init__()
+        self.port, self.per_connection = port, per_connection
+        self.answered, self.lost, self.ended = 0, [], threading.Event()
+
+    def run(self):
+        while not self.ended.is_set():
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+            try:
+                connection.connect()
+            except OSError:
+                return  # nobody listens any more: this request was never accepted
+            try:
+                for _ in range(self.per_connection):
+                    status, _ = ask(connection)
+                    assert status == 200
+                    self.answered += 1
+                    if connection.sock is None:  # the service said that it closes
+                        break
+            except (OSError, http.client.HTTPException) as error:
+                self.lost.append(repr(error))
+                return
+            finally:
+                connection.close()
+
+
+def test_what_it_says(saved):
+    with process(saved) as (started, port, said):
+        assert said[0].startswith(f"serving dishes on http://127.0.0.1:{port}")
+        example = said[1].split("try")[1].strip()
+        shown = subprocess.run(["sh", "-c", example], capture_output=True, text=True, timeout=30)
+        if shown.returncode != 127:  # no curl here
+            assert json.loads(shown.stdout)["results"][0]["labels"]
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(20) == 0
+
+
+@pytest.mark.parametrize(("workers", "end"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
+def test_an_end_under_load_loses_nothing(saved, workers, end):
+    with process(saved, "--workers", workers) as (started, port, _):
+        clients = [Load(port) for _ in range(4)]
+        for client in clients:
+            client.start()
+        time.sleep(1.0)
+        started.send_signal(end)
+        assert started.wait(30) == 0
+        for client in clients:
+            client.ended.set()
+            client.join(30)
+        assert [client.lost for client in clients] == [[], [], [], []]
+        assert sum(client.answered for client in clients) > 50
+
+
+def test_workers_share_their_meters_and_are_started_again(saved):
+    with process(saved, "--workers", 2) as (started, port, _):
+        connections = [http.client.HTTPConnection("127.0.0.1", port, timeout=20) for _ in range(8)]
+        for connection in connections:
+            assert ask(connection)[0] == 200
+            connection.close()
+        assert 'labelwood_requests_total{route="/v1/predict",status="200"} 8' in get(port, "/metrics")
+        children = subprocess.run(["pgrep", "-P", str(started.pid), "-f", "spawn_main"], capture_output=True, text=True)
+        pids = [int(line) for line in children.stdout.split()]
+        assert len(pids) == 2
+        os.kill(pids[0], signal.SIGKILL)
+        until = time.monotonic() + 30
+        while True:
+            children = subprocess.run(
+                ["pgrep", "-P", str(started.pid), "-f", "spawn_main"], capture_output=True, text=True
+            )
+            now = [int(line) for line in children.stdout.split()]
+            if len(now) == 2 and pids[0] not in now:
+                break
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert json.loads(get(port, "/healthz")) == {"status": "ok"}
+
+
+def test_sighup_loads_again(own_folder):
+    with process(own_folder) as (started, port, _):
+        before = json.loads(get(port, "/v1/model"))["version"]
+        lw.Tagger(n_threads=1).fit(["red rose", "blue sky"], [["one"], ["two"]]).save(own_folder)
+        started.send_signal(signal.SIGHUP)
+        until = time.monotonic() + 20
+        while json.loads(get(port, "/v1/model"))["version"] == before:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert started.poll() is None
+
+
+def test_killed_while_it_learns_it_keeps_what_it_promised(own_folder, tmp_path):
+    token = "write-token"
+    tokens = tmp_path / "tokens"
+    tokens.write_text("write sha256:" + hashlib.sha256(token.encode()).hexdigest())
+    promised = set()
+
+    def correct(port, name):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            for number in range(100_000):
+                text = f"{name}-{number}"
+                if ask(connection, "/v1/learn", {"texts": [text], "labels": [["soup"]]}, token)[0] == 202:
+                    promised.add(text)
+        connection.close()
+
+    for turn in range(2):
+        with process(own_folder, "--learn", "--tokens", tokens) as (started, port, _):
+            writers = [threading.Thread(target=correct, args=(port, f"{turn}-{number}")) for number in range(3)]
+            for writer in writers:
+                writer.start()
+            time.sleep(0.2 + 0.1 * turn)
+            started.kill()
+            for writer in writers:
+                writer.join(30)
+    with process(own_folder, "--learn", "--tokens", tokens) as (_, port, _):
+        last = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        assert ask(last, "/v1/learn", {"texts": ["last"], "labels": [[]]}, token)[0] == 202
+        last.close()
+    lines = own_folder.with_name("dishes.corrections.jsonl").read_text().splitlines()
+    kept = {json.loads(line)["text"] for line in lines}
+    assert len(promised) > 10
+    assert promised <= kept
+    assert "last" in kept
+
+
+def test_bad_settings_are_one_line(saved, tmp_path, capsys):
+    def refused(*words):
+        assert run(["serve", *map(str, words), "--port", "0"]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        return said
+
+    assert "token for writing" in refused(saved, "--learn")
+    assert "two models" in refused(saved, saved)
+    assert "no such folder" in refused(tmp_path / "none")
+    assert "no such folder" in refused(saved, tmp_path / "none", "--workers", 2)
