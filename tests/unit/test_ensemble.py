@@ -6,7 +6,7 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import ParamError
-from labelwood.models.ensemble import Ensemble
+from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.models.mixing import chosen_weights, mixed
 from labelwood.topk import TopK
@@ -71,14 +71,14 @@ def test_one_member_is_that_member():
 def test_members_without_weight_are_left_out():
     x, y = problem()
     model = Ensemble(models="popular,one-vs-all", weights="0,1", n_threads=1).fit(x, y)
-    assert [member.name for member in model.members_] == ["one-vs-all"]
+    assert [member.name for member in model.fitted_.members] == ["one-vs-all"]
     assert model.structure() == {"weight of 1, one-vs-all": 1.0}
 
 
 def test_members_have_seeds_of_their_own():
     x, y = problem()
     model = Ensemble(models="linear-tree,linear-tree", weights="1,1", n_threads=1, seed=5).fit(x, y)
-    assert [member.seed for member in model.members_] == [5, 6]
+    assert [member.settings.seed for member in model.fitted_.members] == [5, 6]
 
 
 def test_label_names_reach_the_members(tmp_path):
@@ -87,7 +87,7 @@ def test_label_names_reach_the_members(tmp_path):
     Ensemble(n_threads=1).fit(data).save(tmp_path / "m")
     loaded = labelwood.load(tmp_path / "m")
     assert loaded.label_names_ == tuple("abcdef")
-    assert loaded.members_[0].label_names_ == tuple("abcdef")
+    assert loaded.fitted_.members[0].trained_on.label_names == tuple("abcdef")
 
 
 @pytest.mark.parametrize(
