@@ -16,7 +16,8 @@ from labelwood.models.fit_input import TrainedOn
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
 MOST_PROPOSED = 40  # labels of a row
-SMALLEST_SHARE = 0.5  # of a name that must stand in the row
+LEAST_SHARE = 0.2  # of a name that must stand in the row to count as a sign
+SMALLEST_SHARE = 0.5  # of a name that must stand in the row to make the label a candidate
 WHOLE = 0.97  # a share from here on is a whole name
 _PRIOR_MATCHES = 2.0  # matches that count as the usual ones when a label's own are judged
 _BATCH = 2048
@@ -121,24 +122,23 @@ class LabelWords:
         return said @ self.names
 
     def pairs(self, x: sparse.csr_matrix) -> Pairs:
-        """All labels with a word of their name in the row; those with most of it are candidates."""
-        shares = self._shares(x)
+        """The labels with a part of their name in the row; those with most of it are candidates."""
+        found = self._shares(x)
         weighed = sparse.csr_matrix((np.maximum(np.abs(x.data), 1e-6), x.indices, x.indptr), shape=x.shape)
-        strength = (weighed @ self.columns) @ self.names  # positive numbers alone: the same places as the shares
-        labels, keys = shares.indices, pairs_of_matrix(shares)
-        rows = keys // shares.shape[1]
-        ranks = ranks_within(rows, shares.data * self.mass[labels], keys)
-        kept = shares.data >= SMALLEST_SHARE
-        proposed = np.zeros(len(keys), bool)
-        places = np.flatnonzero(kept)
-        proposed[places] = (
-            ranks_within(rows[places], shares.data[places] + self.right[labels[places]], keys[places]) < MOST_PROPOSED
-        )
-        whole = shares.data >= WHOLE
+        strengths = (weighed @ self.columns) @ self.names  # positive numbers alone: the same places as the shares
+        # A frequent word stands in a thousand names: what is less than a part of the name is no sign of it.
+        kept = found.data >= LEAST_SHARE
+        keys, labels = pairs_of_matrix(found)[kept], found.indices[kept]
+        share, strength = found.data[kept], strengths.data[kept]
+        rows = keys // found.shape[1]
+        ranks = ranks_within(rows, share * self.mass[labels], keys)
+        whole = share >= WHOLE
+        promise = np.where(share >= SMALLEST_SHARE, share + self.right[labels], 0).astype(np.float32)
+        proposed = (share >= SMALLEST_SHARE) & (ranks_within(rows, promise, keys) < MOST_PROPOSED)
         values = np.column_stack(
             [
-                shares.data,
-                strength.data,
+                share,
+                strength,
                 np.where(whole, self.right[labels], -0.5),
                 np.where(whole, self.matched[labels], -0.5),
                 self.mass[labels],
