@@ -2,8 +2,8 @@
 
     python benchmarks/quality/ensemble.py CVE-Products YSO-Finna-en --rows validation
 
-Data sets lie in $LABELWOOD_DATA. Validation rows are 3,000 of the training rows; the rest is trained on. One thread, CPU
-seconds.
+Data sets lie in $LABELWOOD_DATA. Validation rows are 3,000 of the training rows; the rest is trained on. One thread,
+CPU seconds.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
 """The ensemble with a ranker: what its sides find, and that the whole learns, saves, explains and repeats."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 import labelwood
-from labelwood.errors import ModelFileError
+from labelwood.errors import DataError, ModelFileError
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.cross_fitting import held_parts
 from labelwood.models.ensemble.label_words import LabelWords, words_of
 from labelwood.models.ensemble.model import Ensemble
+from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.together import Together
 from labelwood.topk import TopK
@@ -148,6 +150,45 @@ def test_names_that_stand_in_a_row_are_proposed():
         (key // 3, key % 3) for key, share in zip(pairs.keys.tolist(), pairs.values[:, 0], strict=True) if share > 0.97
     }
     assert whole == {(0, 0), (0, 1), (1, 1), (1, 2)}
+
+
+def test_names_are_found_in_texts_word_by_word():
+    phrases = NamePhrases.of(("p:chrome", "Chrome OS", "os", "red apples"))
+    said = phrases.rows(["Chrome os and chrome", "apples, red", "a red apple"])
+    y = sparse.csr_matrix(np.array([[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], np.float32))
+    pairs = phrases.judged(said, y).pairs(said)
+    found = dict(zip(pairs.keys.tolist(), pairs.values[:, :3].tolist(), strict=True))
+    assert found[0] == pytest.approx([2, 1, 0])  # twice, once outside "chrome os"
+    assert found[1] == pytest.approx([1, 1, 0])
+    assert found[2] == pytest.approx([1, 0, math.log(2)])
+    assert found[2 * 4 + 3] == pytest.approx([1, 1, math.log(2)])
+    assert set(found) == {0, 1, 2, 11}
+    right = dict(zip(pairs.keys.tolist(), pairs.values[:, 3].tolist(), strict=True))
+    assert right[0] > right[2]
+
+
+def test_texts_are_used_where_they_come(data, tmp_path):
+    texts = [" ".join(data.feature_names[word] for word in row.indices) for row in data.x]
+    both = replace(data, texts=texts)
+    model = Ensemble(n_threads=1).fit(both)
+    assert model.structure()["names looked for in texts"] == N_LABELS
+    with pytest.raises(DataError, match="trained on texts beside features"):
+        model.predict(data.x)
+    top = model.predict(both, 3)
+    assert top.labels[0, 0] in data.y[0].indices
+    why = model.explain(both.take([0]), int(top.labels[0, 0]))
+    assert "its name is in the text, from word" in why.text()
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(both, 3).scores, top.scores)
+
+
+def test_a_tagger_hands_texts_on(data):
+    texts = [" ".join(data.feature_names[word] for word in row.indices) + " x" for row in data.x]
+    tagger = labelwood.Tagger("ensemble", n_threads=1).fit(labelwood.Dataset(None, data.y, texts, data.label_names))
+    assert tagger.model_.structure()["names looked for in texts"] == N_LABELS
+    (best, chance), *_ = tagger.predict(texts[:1], 1)[0]
+    assert data.label_names.index(best) in data.y[0].indices
+    assert tagger.explain(texts[0], best).score == pytest.approx(chance, rel=1e-4)
 
 
 def test_nearest_rows_are_those_of_a_full_product():

@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.members import PlannedMember
+from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.params import EnsembleParams
-from labelwood.models.ensemble.ranked import Ranked, hits_of
+from labelwood.models.ensemble.ranked import Ranked, hits_of, without_zeros
 from labelwood.models.ensemble.sides import COLUMNS, Sides
 from labelwood.models.fit_input import FitInput
 
@@ -27,18 +28,25 @@ def rows_suffice(n_rows: int) -> bool:
 def ranked_sides(settings: EnsembleParams, planned: PlannedMember, data: FitInput) -> Ranked:
     """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers."""
     features, hits = [], []
+    said = None
+    if data.texts is not None and data.label_names is not None:
+        said = NamePhrases.of(data.label_names).rows(data.texts)
     parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed)
     for number, (held, kept) in enumerate(parts, start=1):
         taught = data.take(kept)
         model = planned.trained(taught, f"part {number} of {len(parts)}")
-        keys, table = Sides.of(model, taught).table(data.x[held], settings.n_threads)
+        said_there = None if said is None else said[kept]
+        said_here = None if said is None else said[held]
+        keys, table = Sides.of(model, taught, said_there).table(
+            without_zeros(data.x[held]), said_here, settings.n_threads
+        )
         features.append(table)
         hits.append(hits_of(keys, data.y[held]))
     data.progress.step("ranker", 0, 1)
     ranker = BoostedTrees.fit(np.concatenate(features), np.concatenate(hits), settings.seed, settings.n_threads)
     data.progress.step("ranker", 1, 1)
     model = planned.trained(data, planned.model.name)
-    return Ranked(Sides.of(model, data), ranker)
+    return Ranked(Sides.of(model, data, said), ranker)
 
 
 def held_parts(n_rows: int, ranker_rows: int, seed: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:

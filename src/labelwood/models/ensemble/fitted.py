@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +39,12 @@ class FittedEnsemble(Fitted[EnsembleParams]):
     ranked: Ranked | None = None
 
     # answering
+
+    def inputs(
+        self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None = None
+    ) -> sparse.csr_matrix:
+        """What the sides see; DataError if it was trained on texts and there are none."""
+        return x if self.ranked is None else self.ranked.inputs(x, texts)
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
         """The k labels of every row that the ranker finds most likely, or with the largest weighted sums of scores."""
@@ -80,6 +86,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
                 "trees of the ranker": len(self.ranker_trees()),
                 "similar rows, values kept": len(sides.near.rows),
                 "words of label names": 0 if sides.names is None else sides.names.names.shape[0],
+                "names looked for in texts": 0 if sides.phrases is None else len(sides.phrases.label_names),
                 "labels beside each other, pairs": sides.beside.shares.nnz,
             }
         weighted = zip(self.members, self.weights.tolist(), strict=True)

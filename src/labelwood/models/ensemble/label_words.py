@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ WHOLE = 0.97  # a share from here on is a whole name
 _PRIOR_MATCHES = 2.0  # matches that count as the usual ones when a label's own are judged
 _BATCH = 2048
 _WORD = re.compile(r"[^\W_]+")
+_NAMESPACE = re.compile(r"^\w+:(?=\S)")  # the "p:" of "p:firefox"
 # share: how much of the name stands in the row; strength: how much its words weigh there; right: how often the row had
 # the label when its whole name stood there; matched: in how many training rows it did (log); mass: how rare the name's
 # words are; words: how many it has; rank: among the names in the row
@@ -43,6 +45,7 @@ SCHEMA: Schema = {
 Floats = npt.NDArray[np.float32]
 
 
+@lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
     """The word without the endings of English plurals."""
     if len(word) > 4 and word.endswith("ies"):
@@ -57,6 +60,11 @@ def stem(word: str) -> str:
 def words_of(text: str) -> list[str]:
     """The stems of all words of a text, in their order."""
     return [stem(word) for word in _WORD.findall(text.lower())]
+
+
+def name_words(name: str) -> list[str]:
+    """The stems of all words of a label's name, without the namespace before it."""
+    return words_of(_NAMESPACE.sub("", name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +84,7 @@ class LabelWords:
         numbers: dict[str, int] = {}
         owners, words = [], []
         for label, name in enumerate(label_names):
-            for word in dict.fromkeys(words_of(name)):
+            for word in dict.fromkeys(name_words(name)):
                 owners.append(label)
                 words.append(numbers.setdefault(word, len(numbers)))
         n_words, n_labels = len(numbers), len(label_names)

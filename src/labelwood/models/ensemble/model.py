@@ -28,6 +28,7 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     name = "ensemble"
     Parameters = EnsembleParams
     FittedState = FittedEnsemble
+    takes_texts = True
 
     @staticmethod
     def _train(settings: EnsembleParams, data: FitInput) -> FittedEnsemble:

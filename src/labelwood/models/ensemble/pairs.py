@@ -49,7 +49,7 @@ def looked_up(keys: Keys, side: Pairs, missing: Sequence[float]) -> Floats:
     """The values (n keys, columns) of one side for rising keys; missing: what stands where it says nothing."""
     table = np.empty((len(keys), len(missing)), np.float32)
     table[:] = np.asarray(missing, np.float32)
-    if len(keys):
+    if len(keys) and len(side.keys):
         places = np.minimum(np.searchsorted(keys, side.keys), len(keys) - 1)
         known = keys[places] == side.keys
         table[places[known]] = side.values[known]

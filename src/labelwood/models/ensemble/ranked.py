@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.models.ensemble import boosting, label_words, near_rows, together
+from labelwood.errors import DataError, ModelFileError
+from labelwood.models.ensemble import boosting, label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.label_words import LabelWords
+from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.pairs import Floats, ranks_within
 from labelwood.models.ensemble.sides import COLUMNS, GROUPS, Sides
@@ -25,7 +27,7 @@ from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, 
 from labelwood.topk import PAD, TopK
 
 _BATCH = 1024  # rows whose candidates are in memory at once
-_NAMES = "names."
+_NAMES, _PHRASES = "names.", "phrases."
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +39,32 @@ class Ranked:
 
     # answering
 
+    def inputs(self, x: sparse.csr_matrix, texts: Sequence[str] | None) -> sparse.csr_matrix:
+        """Features, and beside them where names stand in the texts; DataError if texts are needed and missing."""
+        phrases = self.sides.phrases
+        if phrases is None:
+            return x
+        if texts is None:
+            raise DataError(
+                "this Ensemble was trained on texts beside features, but is asked with features alone: give a Dataset "
+                "with both, or use labelwood.Tagger"
+            )
+        return sparse.hstack([x, phrases.rows(texts)], format="csr", dtype=np.float32)
+
+    def _parts(self, rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, sparse.csr_matrix | None]:
+        """(features without stored zeros, where names stand in the texts) of what `inputs` gives."""
+        if self.sides.phrases is None:
+            return without_zeros(rows), None
+        n_features = self.sides.model.n_features
+        return without_zeros(rows[:, :n_features]), rows[:, n_features:]
+
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
         """The k candidates of every row that the ranker finds most likely, with their probabilities."""
         labels = np.full((x.shape[0], k), PAD, np.int32)
         scores = np.full((x.shape[0], k), -np.inf, np.float32)
         n_labels = len(self.sides.label_counts)
         for begin in range(0, x.shape[0], _BATCH):
-            keys, table = self.sides.table(without_zeros(x[begin : begin + _BATCH]), n_threads)
+            keys, table = self.sides.table(*self._parts(x[begin : begin + _BATCH]), n_threads)
             chances = likely(self.ranker.margins(table, n_threads))
             rows = keys // n_labels
             ranks = ranks_within(rows, chances, keys)
@@ -57,8 +78,8 @@ class Ranked:
 
         A label that no side proposes has the score 0 and no reasons.
         """
-        row = without_zeros(row)
-        keys, table = self.sides.table(row, n_threads)
+        row, said = self._parts(row)
+        keys, table = self.sides.table(row, said, n_threads)
         place = int(np.searchsorted(keys, label))
         if place == len(keys) or keys[place] != label:
             return Explanation(label, 0.0, (), ())
@@ -70,7 +91,7 @@ class Ranked:
         for group, columns in GROUPS:
             push = float(added[column : column + len(columns)].sum())
             column += len(columns)
-            side = said(group, dict(zip(COLUMNS, item.tolist(), strict=True)))
+            side = told(group, dict(zip(COLUMNS, item.tolist(), strict=True)))
             if group == "words":
                 contributions += self._words(row, label, push, side, n_threads)
             else:
@@ -101,27 +122,36 @@ class Ranked:
         rules: dict[str, ArrayRule] = under("near.", near_rows.SCHEMA) | under("beside.", together.SCHEMA)
         if facts["names"]:
             rules |= under(_NAMES, label_words.SCHEMA)
+        if facts["phrases"]:
+            rules |= under(_PHRASES, name_phrases.SCHEMA)
         return rules | under("ranker.", boosting.SCHEMA)
 
     def facts(self) -> dict[str, Any]:
-        """Whether label names are one of the sides."""
-        return {"names": self.sides.names is not None}
+        """Whether label names are one of the sides, by the words of columns and in texts."""
+        return {"names": self.sides.names is not None, "phrases": self.sides.phrases is not None}
 
     def arrays(self) -> Arrays:
         """The arrays that the schema declares."""
         arrays = prefixed("near.", self.sides.near.arrays()) | prefixed("beside.", self.sides.beside.arrays())
         if self.sides.names is not None:
             arrays |= prefixed(_NAMES, self.sides.names.arrays())
+        if self.sides.phrases is not None:
+            arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
 
     @classmethod
     def restore(cls, arrays: Arrays, facts: Mapping[str, Any], model: Fitted[Any], trained_on: TrainedOn) -> Ranked:
         """The ranked sides of saved arrays; ModelFileError if they do not fit together."""
         names = LabelWords.restore(part(_NAMES, arrays), trained_on) if facts["names"] else None
+        phrases = None
+        if facts["phrases"]:
+            if trained_on.label_names is None:
+                raise ModelFileError("ensemble: it looks for label names in texts, but there are none")
+            phrases = NamePhrases(trained_on.label_names, arrays[f"{_PHRASES}right"])
         near = NearRows.restore(part("near.", arrays), trained_on)
         beside = Together.restore(part("beside.", arrays), trained_on)
         ranker = BoostedTrees.restore(part("ranker.", arrays), len(COLUMNS))
-        return cls(Sides(model, near, names, beside, trained_on.label_counts), ranker)
+        return cls(Sides(model, near, names, beside, trained_on.label_counts, phrases), ranker)
 
 
 def likely(margins: Floats) -> Floats:
@@ -138,13 +168,15 @@ def without_zeros(x: sparse.csr_matrix) -> sparse.csr_matrix:
     return x
 
 
-def said(group: str, item: Mapping[str, float]) -> str:
+def told(group: str, item: Mapping[str, float]) -> str:
     """What one group of columns says about a candidate, for people."""
     if group == "words":
         return f"the words say {item['words: score']:.2f}"
     if group == "similar rows":
         return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
     if group == "name":
+        if item["name: times"] > 0:
+            return f"its name is in the text, from word {math.expm1(item['name: first']) + 1:.0f} on"
         share = item["name: share"]
         if share >= label_words.WHOLE:
             return "its name is in the row"

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.models.ensemble import label_words, near_rows, together
+from labelwood.models.ensemble import label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.label_words import LabelWords
+from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.pairs import Floats, Keys, Pairs, candidates, looked_up, pairs_of_answers
 from labelwood.models.ensemble.together import Together
@@ -24,7 +25,7 @@ _LABEL = ("label rows",)
 _ROW = ("features", "best score", "closest row")
 _MADE = ("sides",)
 GROUPS = (
-    ("words", _MODEL), ("similar rows", near_rows.COLUMNS), ("name", label_words.COLUMNS),
+    ("words", _MODEL), ("similar rows", near_rows.COLUMNS), ("name", label_words.COLUMNS + name_phrases.COLUMNS),
     ("beside", together.COLUMNS), ("frequency", _LABEL), ("row", _ROW), ("agreement", _MADE),
 )  # fmt: skip
 COLUMNS = tuple(f"{group}: {column}" for group, columns in GROUPS for column in columns)
@@ -40,18 +41,25 @@ class Sides:
     names: LabelWords | None
     beside: Together
     label_counts: npt.NDArray[np.int64]
+    phrases: NamePhrases | None = None  # where names stand in texts, if there are texts
 
     @classmethod
-    def of(cls, model: Fitted[Any], data: FitInput) -> Sides:
-        """The sides of training rows, with a model that was trained on them."""
+    def of(cls, model: Fitted[Any], data: FitInput, said: sparse.csr_matrix | None) -> Sides:
+        """The sides of training rows, with a model that was trained on them; said: where names stand in their texts."""
         names = None
         if data.label_names is not None and data.feature_names is not None:
             names = LabelWords.of(data.label_names, data.feature_names, data.x).judged(data.x, data.y)
         counts = np.bincount(data.y.indices, minlength=data.n_labels).astype(np.int64)
-        return cls(model, NearRows.of(data.x, data.y), names, Together.of(data.y), counts)
+        phrases = None
+        if data.label_names is not None and said is not None:
+            phrases = NamePhrases.of(data.label_names).judged(said, data.y)
+        return cls(model, NearRows.of(data.x, data.y), names, Together.of(data.y), counts, phrases)
 
-    def table(self, x: sparse.csr_matrix, n_threads: int | None) -> tuple[Keys, Floats]:
-        """(keys row * n_labels + label of all candidates, rising; what is known of each, (n, len(COLUMNS)))."""
+    def table(self, x: sparse.csr_matrix, said: sparse.csr_matrix | None, n_threads: int | None) -> tuple[Keys, Floats]:
+        """(keys row * n_labels + label of all candidates, rising; what is known of each, (n, len(COLUMNS))).
+
+        x: features without stored zeros; said: where names stand in the texts, if there are texts.
+        """
         n_labels = len(self.label_counts)
         top = self.model.predict(self.model.inputs(x, None), min(MODEL_LABELS, n_labels), n_threads)
         keys, scores, ranks = pairs_of_answers(top, n_labels)
@@ -59,17 +67,15 @@ class Sides:
         by_model = Pairs(keys, np.column_stack([scores, ranks, scores / best[keys // n_labels]]).astype(np.float32))
         by_rows, closest = self.near.pairs(x, n_threads)
         by_company = self.beside.pairs(top)
-        sides = [by_model, by_rows, by_company]
-        parts: list[tuple[Pairs, tuple[float, ...]]] = [(by_model, _MODEL_MISSING), (by_rows, near_rows.MISSING)]
-        if self.names is not None:
-            by_name = self.names.pairs(x)
-            sides.append(by_name)
-            parts.append((by_name, label_words.MISSING))
-        keys = candidates(sides)
+        nothing = Pairs(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
+        by_name = nothing if self.names is None else self.names.pairs(x)
+        by_phrase = nothing if self.phrases is None or said is None else self.phrases.pairs(said)
+        parts: list[tuple[Pairs, tuple[float, ...]]] = [
+            (by_model, _MODEL_MISSING), (by_rows, near_rows.MISSING), (by_name, label_words.MISSING),
+            (by_phrase, name_phrases.MISSING), (by_company, together.MISSING),
+        ]  # fmt: skip
+        keys = candidates([pairs for pairs, _ in parts])
         columns = [looked_up(keys, pairs, missing) for pairs, missing in parts]
-        if self.names is None:
-            columns.append(np.tile(np.asarray(label_words.MISSING, np.float32), (len(keys), 1)))
-        columns.append(looked_up(keys, by_company, together.MISSING))
         rows, labels = keys // n_labels, keys % n_labels
         known = (columns[0][:, 0] > 0).astype(np.float32) + (columns[1][:, 0] > 0) + (columns[2][:, 0] >= 0.5)
         plain = [np.log1p(self.label_counts[labels]), np.diff(x.indptr)[rows], best[rows], closest[rows], known]
