@@ -21,6 +21,7 @@ NB_MODULE(_native, m) {
     m.doc() = "labelwood's C++ kernels: plain arrays in and out; the Python modules around it hold the policy.";
     m.def("max_threads", &lw::max_threads, "The number of threads that a call with n_threads=0 uses.");
     lw::set_interrupt_check(run_signal_handlers);
+    lw::bind_boosting(m);
     lw::bind_dense_rows(m);
     lw::bind_hits(m);
     lw::bind_hsoftmax(m);
@@ -31,6 +32,7 @@ NB_MODULE(_native, m) {
     lw::bind_neighbors(m);
     lw::bind_parse(m);
     lw::bind_shortlist(m);
+    lw::bind_sparse_neighbors(m);
     lw::bind_tokens(m);
     lw::bind_training(m);
     lw::bind_twomeans(m);

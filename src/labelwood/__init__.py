@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from labelwood.metrics.evaluate import evaluate
     from labelwood.metrics.scorer import scorer
     from labelwood.models.base import Model
-    from labelwood.models.ensemble import Ensemble
+    from labelwood.models.ensemble.model import Ensemble
     from labelwood.models.explanation import Explanation
     from labelwood.models.hierarchicalxc import HierarchicalXC
     from labelwood.models.hsoftmax import HSoftmax

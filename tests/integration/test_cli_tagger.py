@@ -21,6 +21,14 @@ def one_line(result, *parts):
         assert str(part) in lines[0], lines[0]
 
 
+def test_best_is_the_ensemble(cli, jsonl, tmp_path):
+    done = cli("train", jsonl, "--out", tmp_path / "m", "--best", "--json", "--threads", 1)
+    assert json.loads(done.out)["model"] == "ensemble"
+    refused = cli("train", jsonl, "--out", tmp_path / "n", "--best", "--model", "popular")
+    assert refused.code == 2
+    assert "--best is the model ensemble" in refused.err
+
+
 def test_train_says_what_it_did(cli, jsonl, tmp_path):
     done = cli("train", jsonl, "--out", tmp_path / "m", "--model", "popular")
     assert done.code == 0

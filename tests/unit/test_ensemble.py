@@ -8,7 +8,7 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import ModelFileError, ParamError
-from labelwood.models.ensemble import Ensemble
+from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.models.mixing import chosen_weights, mixed
 from labelwood.models.persistence import restored, state_of

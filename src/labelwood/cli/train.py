@@ -29,6 +29,13 @@ def command(
             help="A model (see `labelwood models`); auto: one-vs-all, or linear-tree where that would take long.",
         ),
     ] = None,
+    best: Annotated[
+        bool,
+        typer.Option(
+            "--best",
+            help="The most accurate answers, for more time: the model ensemble.",
+        ),
+    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,11 +98,16 @@ def command(
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
     from labelwood.data.unlabelled import trained_rows
+    from labelwood.errors import ParamError
     from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
 
     check_folder(out, force=force)
     budget = None if memory is None else parse_memory(memory)
+    if best:
+        if model is not None or tree is not None:
+            raise ParamError("--best is the model ensemble: leave out --model and --tree")
+        model = "ensemble"
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]

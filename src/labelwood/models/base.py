@@ -51,6 +51,8 @@ class Model(Estimator, ABC, Generic[P, F]):
     repeatable_with_threads: ClassVar[bool] = True
     # True: explanations name the training rows that voted, so a Tagger keeps the beginnings of their texts.
     explains_by_rows: ClassVar[bool] = False
+    # True: texts beside features are used where they come; features alone suffice. Asked as it was trained.
+    takes_texts: ClassVar[bool] = False
     n_threads: int | None
     seed: int
 

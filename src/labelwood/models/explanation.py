@@ -12,7 +12,7 @@ class Contribution:
     """One push for or against a label: feature value times weight at one node (node 0 where there is no tree).
 
     feature is -1 for the bias. In a model of nearest neighbours, `row` is the training row that votes (else -1): value
-    is the weight of its vote, weight its say (1).
+    is the weight of its vote, weight its say (1). side: in a model of several sides, what the side that pushes says.
     """
 
     node: int
@@ -21,6 +21,7 @@ class Contribution:
     weight: float
     contribution: float
     row: int = -1
+    side: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class Explanation:
         strongest = sorted(sums.items(), key=lambda item: (-abs(item[1]), item[0]))[:n]
         named = [(f"feature {f}" if feature_names is None else feature_names[f], push) for f, push in strongest]
         named += [(f"training row {vote.row}", vote.contribution) for vote in self.voters(n)]
+        named += [(c.side, c.contribution) for c in self.contributions if c.side and c.feature < 0]
         return sum_text(named, self)
 
 

@@ -15,6 +15,9 @@ from labelwood.topk import PAD, TopK
 Int32 = npt.NDArray[np.int32]
 Doubles = npt.NDArray[np.float64]
 
+# Every member is asked for at least this many labels: one that it ranks low may win together with the others. A fixed
+# number keeps the answers for a small k the beginning of those for a larger one.
+MEMBER_LABELS = 50
 SELECTION_ROUNDS = 20
 _JUDGED_LABELS = 5
 

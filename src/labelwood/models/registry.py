@@ -21,7 +21,7 @@ _MODELS = {
     "hierarchicalxc": ("labelwood.models.hierarchicalxc", "HierarchicalXC"),
     "glas": ("labelwood.models.neural.glas", "GLaS"),
     "dxml": ("labelwood.models.neural.dxml", "DXML"),
-    "ensemble": ("labelwood.models.ensemble", "Ensemble"),
+    "ensemble": ("labelwood.models.ensemble.model", "Ensemble"),
 }
 
 

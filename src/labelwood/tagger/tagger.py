@@ -143,7 +143,7 @@ class Tagger(Estimator):
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz))
-        texts_too = rows if model.reads_texts else None
+        texts_too = rows if model.reads_texts or model.takes_texts else None
         named = Dataset(x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer))
         model.fit(named, memory=memory, progress=progress)
         kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None

@@ -1,0 +1,129 @@
+"""What the ensemble's sides and its ranker add to linear trees, on validation or test rows.
+
+    python benchmarks/quality/ensemble.py CVE-Products YSO-Finna-en --rows validation
+
+Data sets lie in $LABELWOOD_DATA. Validation rows are 3,000 of the training rows; the rest is trained on. One thread,
+CPU seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+import labelwood
+from labelwood.topk import TopK
+
+KS = (1, 3, 5, 10)
+METRICS = ("P@1", "P@3", "P@5", "nDCG@10", "PSP@5")
+VOCABULARIES = {"YSO-Finna-en": "en", "YSO-Finna-fi": "fi"}
+VALIDATION_ROWS = 3000
+
+
+def main() -> None:
+    """Train and judge each data set that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", nargs="+", help="names of data sets")
+    parser.add_argument("--rows", choices=("validation", "test"), default="validation")
+    parser.add_argument("--features", choices=("given", "texts"), default="given", help="given: the files of features")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the ensemble")
+    options = parser.parse_args()
+    for name in options.data:
+        train, test = read_data(name, options.features)
+        if options.rows == "validation":
+            order = np.random.default_rng(0).permutation(len(train))
+            test = train.take(np.sort(order[:VALIDATION_ROWS]))
+            train = train.take(np.sort(order[VALIDATION_ROWS:]))
+        given = labelwood.Ensemble.Parameters.parse(options.set, "ensemble")
+        judge(f"{name}, three trees", labelwood.LinearTree(n_trees=3, seed=options.seed, n_threads=1), train, test)
+        judge(f"{name}, ensemble", labelwood.Ensemble(seed=options.seed, n_threads=1, **given), train, test)
+
+
+def judge(what: str, model: labelwood.Model, train: labelwood.Dataset, test: labelwood.Dataset) -> TopK:
+    """The answers for the test rows; prints the figures and what they cost."""
+    start = time.process_time()
+    model.fit(train)
+    trained = time.process_time()
+    top = model.predict(test, max(KS))
+    asked = time.process_time()
+    figures = labelwood.evaluate(top, test.y, train_y=train.y, ks=KS)
+    text = " / ".join(f"{figures[metric]:.2f}" for metric in METRICS)
+    size = sum(array.nbytes for array in model.fitted_.arrays().values()) / 1e6
+    per_row = 1e3 * (asked - trained) / test.n_rows
+    print(f"{what}: {text}; {trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.0f} MB", flush=True)
+    return top
+
+
+def read_data(name: str, features: str) -> tuple[labelwood.Dataset, labelwood.Dataset]:
+    """(training rows, test rows) with features, texts where there are some, and names of features and labels."""
+    folder = Path(os.environ["LABELWOOD_DATA"]) / name
+    if features == "given" and (folder / "train.txt.gz").exists():
+        names, words = lines(folder / "labels.txt.gz"), lines(folder / "vocab.txt.gz")
+        both = [labelwood.read(folder / f"{part}.txt.gz") for part in ("train", "test")]
+        with_names = [
+            replace(data, texts=texts_of(folder, part), label_names=names, feature_names=words)
+            for data, part in zip(both, ("train", "test"), strict=True)
+        ]
+        return with_names[0], with_names[1]
+    rows = [raw_rows(folder, part) for part in ("train", "test")]
+    ids = sorted({label for part in rows for row in part for label in row["labels"]})
+    names = label_names(folder, ids)
+    places = {label: place for place, label in enumerate(ids)}
+    vectorizer = labelwood.TfidfVectorizer(sublinear_tf=True, n_threads=1)
+    both = []
+    for number, part in enumerate(rows):
+        texts = [row["text"] for row in part]
+        x = vectorizer.fit_transform(texts) if number == 0 else vectorizer.transform(texts)
+        labels = [[places[label] for label in row["labels"]] for row in part]
+        starts = np.cumsum([0, *map(len, labels)])
+        flat = np.concatenate([np.asarray(row, np.int32) for row in labels])
+        y = sparse.csr_matrix((np.ones(len(flat), np.float32), flat, starts), shape=(len(part), len(ids)))
+        both.append(labelwood.Dataset(x, y, texts, label_names=names, feature_names=vectorizer.feature_names))
+    return both[0], both[1]
+
+
+def label_names(folder: Path, ids: list[str] | list[int]) -> list[str]:
+    """What each label is called: by the vocabulary, or by the data set's own list; the id where there is no name."""
+    language = VOCABULARIES.get(folder.name)
+    if language is None:
+        listed = lines(folder / "labels.txt.gz")
+        return [listed[int(label)] for label in ids]
+    head, *rows = [line.split("\t") for line in lines(folder.parent / "vocabularies" / "yso-names.tsv.gz")]
+    known = {row[0]: row[head.index(language)] for row in rows}
+    names, taken = [], set()
+    for label in ids:
+        name = known.get(str(label)) or str(label)
+        names.append(name if name not in taken else f"{name} ({label})")
+        taken.add(names[-1])
+    return names
+
+
+def texts_of(folder: Path, part: str) -> list[str] | None:
+    """The texts of a part, if the data set has them."""
+    if not (folder / f"{part}_raw.jsonl.gz").exists():
+        return None
+    return [row["text"] for row in raw_rows(folder, part)]
+
+
+def raw_rows(folder: Path, part: str) -> list[dict]:
+    """Texts with their labels."""
+    return [json.loads(line) for line in lines(folder / f"{part}_raw.jsonl.gz")]
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a compressed file."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return file.read().split("\n")[:-1]
+
+
+if __name__ == "__main__":
+    main()

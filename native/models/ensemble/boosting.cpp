@@ -1,0 +1,187 @@
+#include "models/ensemble/boosting.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace lw {
+namespace {
+
+constexpr int kBins = 256;
+
+struct Sums {
+    double gradient = 0, curvature = 0;
+    std::int64_t n = 0;
+};
+
+struct Split {
+    double gain = 0;
+    std::int32_t feature = -1, bin = 0;
+};
+
+// A leaf that may be split: its items are a range of the order.
+struct Leaf {
+    std::int32_t node;
+    std::int64_t begin, end;
+    std::vector<Sums> histogram;  // (n_features, kBins)
+    Sums total;
+    Split best;
+};
+
+class Grower {
+public:
+    Grower(const BinnedItems& items, const BoostingSettings& settings)
+        : items_(items), settings_(settings), margin_(items.n_items, settings.base), gradient_(items.n_items),
+          curvature_(items.n_items), order_(items.n_items), spare_(items.n_items) {}
+
+    void grow(const BoostedTrees& trees, std::int32_t tree) {
+        const std::int64_t offset = static_cast<std::int64_t>(tree) * (2 * settings_.n_leaves - 1);
+        parallel_for(items_.n_items, settings_.n_threads, 8192, [&](std::int64_t i, int) {
+            const double p = 1 / (1 + std::exp(-margin_[i]));
+            gradient_[i] = static_cast<float>(p - items_.hits[i]);
+            curvature_[i] = static_cast<float>(p * (1 - p));
+        });
+        std::iota(order_.begin(), order_.end(), 0);
+        std::vector<Leaf> leaves;
+        leaves.push_back({0, 0, items_.n_items, {}, {}, {}});
+        fill(leaves[0]);
+        write(trees, offset, leaves[0]);
+        std::int32_t n_nodes = 1;
+        while (static_cast<std::int32_t>(leaves.size()) < settings_.n_leaves) {
+            std::size_t chosen = 0;
+            for (std::size_t l = 1; l < leaves.size(); ++l)
+                if (leaves[l].best.gain > leaves[chosen].best.gain) chosen = l;
+            if (leaves[chosen].best.feature < 0) break;
+            check_interrupt();
+            Leaf parent = std::move(leaves[chosen]);
+            const std::int64_t middle = divide(parent);
+            trees.feature[offset + parent.node] = parent.best.feature;
+            trees.bin[offset + parent.node] = parent.best.bin;
+            trees.left[offset + parent.node] = n_nodes;
+            Leaf left{n_nodes, parent.begin, middle, {}, {}, {}}, right{n_nodes + 1, middle, parent.end, {}, {}, {}};
+            n_nodes += 2;
+            // The histogram of the larger child is what the smaller one leaves of the parent's.
+            Leaf& small = middle - parent.begin <= parent.end - middle ? left : right;
+            Leaf& large = &small == &left ? right : left;
+            fill(small);
+            large.histogram = std::move(parent.histogram);
+            for (std::size_t b = 0; b < large.histogram.size(); ++b) {
+                large.histogram[b].gradient -= small.histogram[b].gradient;
+                large.histogram[b].curvature -= small.histogram[b].curvature;
+                large.histogram[b].n -= small.histogram[b].n;
+            }
+            search(large);
+            write(trees, offset, left);
+            write(trees, offset, right);
+            leaves[chosen] = std::move(left);
+            leaves.push_back(std::move(right));
+        }
+        for (const Leaf& leaf : leaves) {
+            const double step = trees.value[offset + leaf.node];
+            for (std::int64_t i = leaf.begin; i < leaf.end; ++i) margin_[order_[i]] += step;
+        }
+    }
+
+private:
+    // The histogram of a leaf by adding up its items, one feature a task: the sums do not depend on the threads.
+    void fill(Leaf& leaf) {
+        leaf.histogram.assign(static_cast<std::size_t>(items_.n_features) * kBins, {});
+        parallel_for(items_.n_features, settings_.n_threads, 1, [&](std::int64_t f, int) {
+            Sums* sums = leaf.histogram.data() + f * kBins;
+            const std::uint8_t* bins = items_.bins + f * items_.n_items;
+            for (std::int64_t i = leaf.begin; i < leaf.end; ++i) {
+                const std::int32_t item = order_[i];
+                Sums& sum = sums[bins[item]];
+                sum.gradient += gradient_[item];
+                sum.curvature += curvature_[item];
+                ++sum.n;
+            }
+        });
+        search(leaf);
+    }
+
+    void search(Leaf& leaf) const {
+        leaf.total = {};
+        for (int b = 0; b < kBins; ++b) {
+            leaf.total.gradient += leaf.histogram[b].gradient;
+            leaf.total.curvature += leaf.histogram[b].curvature;
+            leaf.total.n += leaf.histogram[b].n;
+        }
+        leaf.best = {};
+        const double whole = worth(leaf.total);
+        for (std::int32_t f = 0; f < items_.n_features; ++f) {
+            const Sums* sums = leaf.histogram.data() + static_cast<std::size_t>(f) * kBins;
+            Sums left, right;
+            for (std::int32_t b = 0; b + 1 < items_.n_bins[f]; ++b) {
+                left.gradient += sums[b].gradient;
+                left.curvature += sums[b].curvature;
+                left.n += sums[b].n;
+                if (left.n < settings_.min_items) continue;
+                if (leaf.total.n - left.n < settings_.min_items) break;
+                right = {leaf.total.gradient - left.gradient, leaf.total.curvature - left.curvature, leaf.total.n - left.n};
+                const double gain = worth(left) + worth(right) - whole;
+                if (gain > leaf.best.gain + 1e-6) leaf.best = {gain, f, b};
+            }
+        }
+    }
+
+    double worth(const Sums& sums) const { return sums.gradient * sums.gradient / (std::max(sums.curvature, 0.0) + settings_.ridge); }
+
+    void write(const BoostedTrees& trees, std::int64_t offset, const Leaf& leaf) const {
+        trees.feature[offset + leaf.node] = -1;
+        trees.bin[offset + leaf.node] = 0;
+        trees.left[offset + leaf.node] = 0;
+        const double step = -leaf.total.gradient / (std::max(leaf.total.curvature, 0.0) + settings_.ridge);
+        trees.value[offset + leaf.node] = static_cast<float>(settings_.rate * step);
+    }
+
+    // Items of the left child first, both in their order; gives back where the right ones begin.
+    std::int64_t divide(const Leaf& leaf) {
+        const std::uint8_t* bins = items_.bins + static_cast<std::int64_t>(leaf.best.feature) * items_.n_items;
+        std::int64_t left = leaf.begin, right = 0;
+        for (std::int64_t i = leaf.begin; i < leaf.end; ++i) {
+            const std::int32_t item = order_[i];
+            if (bins[item] <= leaf.best.bin) {
+                order_[left++] = item;
+            } else {
+                spare_[right++] = item;
+            }
+        }
+        std::copy(spare_.begin(), spare_.begin() + right, order_.begin() + left);
+        return left;
+    }
+
+    const BinnedItems& items_;
+    const BoostingSettings& settings_;
+    std::vector<double> margin_;
+    std::vector<float> gradient_, curvature_;
+    std::vector<std::int32_t> order_, spare_;
+};
+
+}  // namespace
+
+void train_boosting(const BinnedItems& items, const BoostingSettings& settings, const BoostedTrees& trees) {
+    Grower grower(items, settings);
+    for (std::int32_t tree = 0; tree < settings.n_trees; ++tree) grower.grow(trees, tree);
+}
+
+void boosted_margins(const FlatTrees& trees, double base, const float* features, std::int64_t n_items, std::int32_t n_features,
+                     int n_threads, float* margins) {
+    parallel_for(n_items, n_threads, 256, [&](std::int64_t i, int) {
+        const float* item = features + i * n_features;
+        double margin = base;
+        for (std::int32_t tree = 0; tree < trees.n_trees; ++tree) {
+            const std::int64_t root = static_cast<std::int64_t>(tree) * trees.n_nodes;
+            std::int64_t node = root;
+            while (trees.feature[node] >= 0)
+                node = root + trees.left[node] + (item[trees.feature[node]] <= trees.threshold[node] ? 0 : 1);
+            margin += trees.value[node];
+        }
+        margins[i] = static_cast<float>(margin);
+    });
+}
+
+}  // namespace lw

@@ -1,0 +1,51 @@
+// Boosted decision trees over features in bins: training with the logistic loss, and the margins that the trees give.
+#pragma once
+#include <cstdint>
+
+namespace lw {
+
+// Features of n_items by bin: bins[f * n_items + i] < n_bins[f] <= 256. hits: 1 for an item that is right, else 0.
+struct BinnedItems {
+    const std::uint8_t* bins;
+    const std::int32_t* n_bins;
+    const std::uint8_t* hits;
+    std::int64_t n_items;
+    std::int32_t n_features;
+};
+
+struct BoostingSettings {
+    std::int32_t n_trees;
+    std::int32_t n_leaves;
+    std::int64_t min_items;  // of a leaf
+    double rate;             // what every tree's answer is multiplied with
+    double ridge;            // added to the second derivatives of a leaf
+    double base;             // the margin before the first tree
+    int n_threads;
+};
+
+// The trees as arrays (n_trees, 2 n_leaves - 1). Node 0 is the root. feature: -1 for a leaf. An item whose bin is at most
+// `bin` goes to the node `left`, others to the next one. value: what the tree would answer at this node.
+struct BoostedTrees {
+    std::int32_t* feature;
+    std::int32_t* bin;
+    std::int32_t* left;
+    float* value;
+};
+
+void train_boosting(const BinnedItems& items, const BoostingSettings& settings, const BoostedTrees& trees);
+
+// The same trees with thresholds on the features themselves: an item goes left if its feature is at most the threshold.
+struct FlatTrees {
+    const std::int32_t* feature;
+    const float* threshold;
+    const std::int32_t* left;
+    const float* value;
+    std::int32_t n_trees;
+    std::int32_t n_nodes;  // of a tree
+};
+
+// margins (n_items): base plus the leaves' values, for features (n_items, n_features).
+void boosted_margins(const FlatTrees& trees, double base, const float* features, std::int64_t n_items, std::int32_t n_features,
+                     int n_threads, float* margins);
+
+}  // namespace lw

@@ -1,0 +1,115 @@
+"""BoostedTrees: a learned ranker of candidates: boosted decision trees with the logistic loss, trained natively."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import _native
+from labelwood.errors import ModelFileError
+from labelwood.storage.schema import ArrayRule, Arrays, Schema
+
+N_TREES, N_LEAVES, MIN_ITEMS, RATE, RIDGE = 150, 31, 40, 0.08, 5.0
+N_BINS = 128
+_BINNING_ITEMS = 200_000  # items that bin edges are taken from
+
+Floats = npt.NDArray[np.float32]
+
+SCHEMA: Schema = {
+    "feature": ArrayRule("int32", ("n_trees", "n_nodes"), low=-1),
+    "threshold": ArrayRule("float32", ("n_trees", "n_nodes"), finite=True),
+    "left": ArrayRule("int32", ("n_trees", "n_nodes"), low=0),
+    "value": ArrayRule("float32", ("n_trees", "n_nodes"), finite=True),
+    "base": ArrayRule("float64", (1,), finite=True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTrees:
+    """Trees as arrays (n_trees, n_nodes): node 0 is the root, feature -1 marks a leaf, right is left + 1.
+
+    An item goes left if its feature is at most the threshold. value: what the tree answers at a leaf, and would answer
+    at an inner node. base: the margin before the first tree.
+    """
+
+    feature: npt.NDArray[np.int32]
+    threshold: Floats
+    left: npt.NDArray[np.int32]
+    value: Floats
+    base: float
+
+    @classmethod
+    def fit(cls, features: Floats, hits: npt.NDArray[np.bool_], seed: int, n_threads: int | None) -> BoostedTrees:
+        """Trees that tell the items that are right (hits) from the others by their features (n_items, n_features)."""
+        n_items, n_features = features.shape
+        sample = np.sort(np.random.default_rng(seed).permutation(n_items)[:_BINNING_ITEMS])
+        edges = [_edges(features[sample, f]) for f in range(n_features)]
+        bins = np.empty((n_features, n_items), np.uint8)
+        for f in range(n_features):
+            bins[f] = np.searchsorted(edges[f], features[:, f], side="left")
+        share = np.clip(hits.mean(), 1e-6, 1 - 1e-6)
+        base = float(np.log(share / (1 - share)))
+        shape = (N_TREES, 2 * N_LEAVES - 1)
+        feature, bin_, left = np.full(shape, -1, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+        value = np.zeros(shape, np.float32)
+        n_bins = np.array([len(cuts) + 1 for cuts in edges], np.int32)
+        _native.train_boosting(
+            bins, n_bins, hits.astype(np.uint8), MIN_ITEMS, RATE, RIDGE, base, n_threads or 0,
+            feature, bin_, left, value,
+        )  # fmt: skip
+        threshold = np.zeros(shape, np.float32)
+        inner = feature >= 0
+        threshold[inner] = [edges[f][b] for f, b in zip(feature[inner], bin_[inner], strict=True)]
+        return cls(feature, threshold, left, value, base)
+
+    def margins(self, features: Floats, n_threads: int | None) -> Floats:
+        """The margin of every item; above 0: more likely right than not."""
+        margins = np.empty(len(features), np.float32)
+        _native.boosted_margins(
+            self.feature, self.threshold, self.left, self.value, self.base, features, n_threads or 0, margins
+        )
+        return margins
+
+    def contributions(self, item: Floats) -> tuple[npt.NDArray[np.float64], float]:
+        """(what each feature adds, the rest): together the margin of one item.
+
+        At every node the step from the node's value to that of the child counts for the feature that was asked.
+        """
+        added = np.zeros(len(item))
+        rest = self.base
+        for tree in range(len(self.feature)):
+            node = 0
+            rest += float(self.value[tree, 0])
+            while (asked := self.feature[tree, node]) >= 0:
+                child = self.left[tree, node] + (0 if item[asked] <= self.threshold[tree, node] else 1)
+                added[asked] += float(self.value[tree, child]) - float(self.value[tree, node])
+                node = child
+        return added, rest
+
+    def arrays(self) -> Arrays:
+        """The trees as the schema declares them."""
+        return {
+            "feature": self.feature, "threshold": self.threshold, "left": self.left, "value": self.value,
+            "base": np.array([self.base]),
+        }  # fmt: skip
+
+    @classmethod
+    def restore(cls, arrays: Arrays, n_features: int) -> BoostedTrees:
+        """The trees of saved arrays; ModelFileError if a node leads nowhere."""
+        feature, left = arrays["feature"], arrays["left"]
+        inner = feature >= 0
+        behind = left > np.arange(feature.shape[1])
+        if np.any(feature >= n_features) or np.any(inner & ~(behind & (left + 1 < feature.shape[1]))):
+            raise ModelFileError("ranker: a node of its trees leads nowhere")
+        return cls(feature, arrays["threshold"], left, arrays["value"], float(arrays["base"][0]))
+
+
+def _edges(values: Floats) -> Floats:
+    """Rising upper edges of all bins but the last."""
+    different = np.unique(values)
+    if len(different) > N_BINS:
+        different = np.unique(np.quantile(values, np.linspace(0, 1, N_BINS + 1)[1:-1], method="lower"))
+        return different.astype(np.float32)
+    return different[:-1].astype(np.float32)

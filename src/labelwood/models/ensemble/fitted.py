@@ -1,0 +1,169 @@
+"""FittedEnsemble: trained members with their weights, or ranked sides; immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelwood.errors import ModelFileError
+from labelwood.models.ensemble.cross_fitting import SMALLEST_ROWS, rows_suffice
+from labelwood.models.ensemble.members import Weights
+from labelwood.models.ensemble.params import EnsembleParams
+from labelwood.models.ensemble.ranked import Ranked
+from labelwood.models.explanation import Explanation, Share, combined
+from labelwood.models.fit_input import TrainedOn
+from labelwood.models.fitted import Fitted
+from labelwood.models.mixing import MEMBER_LABELS, mixed, score_of
+from labelwood.models.persistence import restored, state_of
+from labelwood.models.registry import AUTO
+from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
+from labelwood.topk import TopK
+
+_RANKED = "ranked."
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEnsemble(Fitted[EnsembleParams]):
+    """The fitted states of the members and their weights, which sum to 1.
+
+    ranked: what gives the answers in place of the mean, if a ranker was trained; its model is then the only member.
+    """
+
+    name = "ensemble"
+    members: tuple[Fitted[Any], ...]
+    weights: Weights
+    ranked: Ranked | None = None
+
+    # answering
+
+    def inputs(
+        self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None = None
+    ) -> sparse.csr_matrix:
+        """What the sides see; DataError if it was trained on texts and there are none."""
+        return x if self.ranked is None else self.ranked.inputs(x, texts)
+
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
+        """The k labels of every row that the ranker finds most likely, or with the largest weighted sums of scores."""
+        if self.ranked is not None:
+            return self.ranked.predict(x, k, n_threads)
+        return mixed(self._asked(x, k, n_threads), self.weights, k)
+
+    def _asked(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> list[TopK]:
+        width = min(max(k, MEMBER_LABELS), self.n_labels)
+        # Members see features alone: one that would read texts says so.
+        return [member.predict(member.inputs(x, None), width, n_threads) for member in self.members]
+
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
+        """What each side adds; of averaged members one share each, with its own reasons.
+
+        Members are asked as for a short list of answers; if none of them names the label, as for the longest one. A
+        member that does not answer the label adds 0.
+        """
+        if self.ranked is not None:
+            return self.ranked.explain(row, label, n_threads)
+        answers = self._asked(row, MEMBER_LABELS, n_threads)
+        if not any(score_of(top, label) for top in answers):
+            answers = self._asked(row, self.n_labels, n_threads)
+        shares, total = [], 0.0
+        for member, weight, top in zip(self.members, self.weights.tolist(), answers, strict=True):
+            score = score_of(top, label)
+            why = Explanation(label, 0.0, (), ())
+            if score:
+                why = replace(member.explain(member.inputs(row, None), label, n_threads), score=score)
+            shares.append(Share(member.name, weight, why))
+            total += weight * score
+        return combined(label, float(np.float32(total)), shares)
+
+    def structure(self) -> dict[str, float]:
+        """The sides of the ranker; of averaged members the weight of each, by its place and name."""
+        if self.ranked is not None:
+            sides = self.ranked.sides
+            return {
+                "trees of the ranker": len(self.ranker_trees()),
+                "similar rows, values kept": len(sides.near.rows),
+                "words of label names": 0 if sides.names is None else sides.names.names.shape[0],
+                "names looked for in texts": 0 if sides.phrases is None else len(sides.phrases.label_names),
+                "labels beside each other, pairs": sides.beside.shares.nnz,
+            }
+        weighted = zip(self.members, self.weights.tolist(), strict=True)
+        parts = {
+            f"weight of {place}, {member.name}": weight for place, (member, weight) in enumerate(weighted, start=1)
+        }
+        if self.settings.models == AUTO and not rows_suffice(self.trained_on.n_rows):
+            parts[f"no ranker: fewer than {SMALLEST_ROWS} rows"] = self.trained_on.n_rows
+        return parts
+
+    def ranker_trees(self) -> Any:
+        """The trees of the ranker as arrays (n_trees, n_nodes) of asked features; empty without a ranker."""
+        return np.zeros((0, 1), np.int32) if self.ranked is None else self.ranked.ranker.feature
+
+    # storage
+
+    def repeated_settings(self) -> EnsembleParams:
+        """The settings with the members that were kept and their weights; with a ranker there is nothing to fix."""
+        if self.ranked is not None:
+            return self.settings
+        names = [member.name for member in self.members]
+        of_members = (self.settings.settings or "").split()
+        kept = " ".join(setting for setting in of_members if setting.partition(".")[0] in names)
+        weights = ",".join(map(repr, self.weights.tolist()))
+        return replace(self.settings, models=",".join(names), settings=kept or None, weights=weights)
+
+    @classmethod
+    def schema(cls, settings: EnsembleParams, facts: Mapping[str, Any]) -> Schema:
+        """The weights, the arrays of every member, which it checks itself, and those of the ranked sides."""
+        n_members = len(_saved_members(facts))
+        weights = ArrayRule("float64", (n_members,), low=0, finite=True)
+        rules = {"weights": weights, **{_prefix(number): PART for number in range(n_members)}}
+        ranked = facts["ranked"]
+        return rules if ranked is None else rules | under(_RANKED, Ranked.schema(ranked))
+
+    def arrays(self) -> Arrays:
+        """The weights, the members' arrays and those of the ranked sides."""
+        arrays: Arrays = {"weights": self.weights}
+        for number, member in enumerate(self.members):
+            arrays |= prefixed(_prefix(number), state_of(member)[1])
+        return arrays if self.ranked is None else arrays | prefixed(_RANKED, self.ranked.arrays())
+
+    def facts(self) -> dict[str, Any]:
+        """The manifest fields of every member, and what the ranked sides are."""
+        return {
+            "members": [state_of(member)[0] for member in self.members],
+            "ranked": None if self.ranked is None else self.ranked.facts(),
+        }
+
+    @classmethod
+    def restore(
+        cls, settings: EnsembleParams, trained_on: TrainedOn, arrays: Arrays, facts: Mapping[str, Any]
+    ) -> FittedEnsemble:
+        """The state of saved members; ModelFileError if they answer other rows or labels, or weigh nothing."""
+        weights = arrays["weights"]
+        if not np.all(weights > 0):
+            raise ModelFileError(f"ensemble: every member has a weight above 0, but here {weights!r:.200}")
+        members = []
+        for number, fields in enumerate(_saved_members(facts)):
+            member = restored(fields, part(_prefix(number), arrays), f"member {number + 1}")
+            if (member.n_features, member.n_labels) != (trained_on.n_features, trained_on.n_labels):
+                raise ModelFileError(f"ensemble: member {number + 1} answers other rows or labels")
+            members.append(member)
+        ranked = None
+        if facts["ranked"] is not None:
+            if len(members) != 1:
+                raise ModelFileError(f"ensemble: a ranker asks 1 member, but here are {len(members)}")
+            ranked = Ranked.restore(part(_RANKED, arrays), facts["ranked"], members[0], trained_on)
+        return cls(settings, trained_on, tuple(members), weights, ranked)
+
+
+def _saved_members(facts: Mapping[str, Any]) -> list[Any]:
+    fields = facts["members"]
+    if not isinstance(fields, list) or not fields:
+        raise ModelFileError(f"ensemble: 'members' must be a list of models, but is {fields!r:.80}")
+    return fields
+
+
+def _prefix(number: int) -> str:
+    return f"member{number}."

@@ -1,0 +1,62 @@
+"""Ensemble: candidates from several sides ranked by what was learnt on held-out rows, or a weighted mean of models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from labelwood.models.base import Model
+from labelwood.models.ensemble.cross_fitting import ranked_sides, ranking_memory, rows_suffice
+from labelwood.models.ensemble.fitted import FittedEnsemble
+from labelwood.models.ensemble.members import given_weights, held_out_weights, members_of, planned
+from labelwood.models.ensemble.params import EnsembleParams
+from labelwood.models.fit_input import FitInput
+from labelwood.models.registry import AUTO
+
+_INSIDE = "linear-tree"
+_INSIDE_SETTINGS = {"n_trees": 3}
+
+
+class Ensemble(Model[EnsembleParams, FittedEnsemble]):
+    """The most accurate model without a GPU: linear trees, similar rows, label names and one learned ranker.
+
+    With models="auto": three linear trees, the most similar training rows, the words of label names, and labels that
+    stand beside others propose candidates; boosted trees, trained on answers to rows that the sides had not seen, rank
+    them. Below 1,000 rows, and with models="one-vs-all,linear-tree" or other names: the mean of the models' scores with
+    weights from greedy selection with replacement (Caruana et al., ICML 2004) on held-out rows.
+    """
+
+    name = "ensemble"
+    Parameters = EnsembleParams
+    FittedState = FittedEnsemble
+    takes_texts = True
+
+    @staticmethod
+    def _train(settings: EnsembleParams, data: FitInput) -> FittedEnsemble:
+        if _ranks(settings, data):
+            ranked = ranked_sides(settings, planned(settings, [_INSIDE], _INSIDE_SETTINGS)[0], data)
+            return FittedEnsemble(settings, data.trained_on(), (ranked.sides.model,), np.ones(1), ranked)
+        members = members_of(settings, data.n_labels, data.x.nnz)
+        weights = given_weights(settings.weights, len(members))
+        if weights is None:
+            weights = held_out_weights(settings, members, data)
+        trained = [
+            member.trained(data, f"{member.model.name}, {place} of {len(members)}")
+            for place, (member, weight) in enumerate(zip(members, weights, strict=True), start=1)
+            if weight > 0
+        ]
+        return FittedEnsemble(settings, data.trained_on(), tuple(trained), weights[weights > 0])
+
+    @staticmethod
+    def _training_memory(settings: EnsembleParams, data: FitInput) -> int:
+        if _ranks(settings, data):
+            inside = planned(settings, [_INSIDE], _INSIDE_SETTINGS)[0]
+            return ranking_memory(settings, data) + int(inside.model._training_memory(inside.settings, data))
+        copies = 8 * (data.x.nnz + data.y.nnz)  # the rows that are not held out
+        members = members_of(settings, data.n_labels, data.x.nnz)
+        return int(copies + sum(member.model._training_memory(member.settings, data) for member in members))
+
+
+def _ranks(settings: EnsembleParams, data: FitInput) -> bool:
+    """Whether a ranker is trained: it is by default, if rows suffice to learn from."""
+    wanted = settings.models == AUTO and settings.weights is None and settings.holdout > 0
+    return wanted and rows_suffice(data.x.shape[0])

@@ -1,0 +1,192 @@
+"""Ranked: candidates from all sides in the order that the learned ranker gives them, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import DataError, ModelFileError
+from labelwood.models.ensemble import boosting, label_words, name_phrases, near_rows, together
+from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.label_words import LabelWords
+from labelwood.models.ensemble.name_phrases import NamePhrases
+from labelwood.models.ensemble.near_rows import NearRows
+from labelwood.models.ensemble.pairs import Floats, ranks_within
+from labelwood.models.ensemble.sides import COLUMNS, GROUPS, Sides
+from labelwood.models.ensemble.together import Together
+from labelwood.models.explanation import Contribution, Explanation, NodeScore
+from labelwood.models.fit_input import TrainedOn
+from labelwood.models.fitted import Fitted
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, under
+from labelwood.topk import PAD, TopK
+
+_BATCH = 1024  # rows whose candidates are in memory at once
+_NAMES, _PHRASES = "names.", "phrases."
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """The sides that propose labels, and the trees that rank what they propose."""
+
+    sides: Sides
+    ranker: BoostedTrees
+
+    # answering
+
+    def inputs(self, x: sparse.csr_matrix, texts: Sequence[str] | None) -> sparse.csr_matrix:
+        """Features, and beside them where names stand in the texts; DataError if texts are needed and missing."""
+        phrases = self.sides.phrases
+        if phrases is None:
+            return x
+        if texts is None:
+            raise DataError(
+                "this Ensemble was trained on texts beside features, but is asked with features alone: give a Dataset "
+                "with both, or use labelwood.Tagger"
+            )
+        return sparse.hstack([x, phrases.rows(texts)], format="csr", dtype=np.float32)
+
+    def _parts(self, rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, sparse.csr_matrix | None]:
+        """(features without stored zeros, where names stand in the texts) of what `inputs` gives."""
+        if self.sides.phrases is None:
+            return without_zeros(rows), None
+        n_features = self.sides.model.n_features
+        return without_zeros(rows[:, :n_features]), rows[:, n_features:]
+
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
+        """The k candidates of every row that the ranker finds most likely, with their probabilities."""
+        labels = np.full((x.shape[0], k), PAD, np.int32)
+        scores = np.full((x.shape[0], k), -np.inf, np.float32)
+        n_labels = len(self.sides.label_counts)
+        for begin in range(0, x.shape[0], _BATCH):
+            keys, table = self.sides.table(*self._parts(x[begin : begin + _BATCH]), n_threads)
+            chances = likely(self.ranker.margins(table, n_threads))
+            rows = keys // n_labels
+            ranks = ranks_within(rows, chances, keys)
+            kept = ranks < k
+            labels[begin + rows[kept], ranks[kept]] = keys[kept] % n_labels
+            scores[begin + rows[kept], ranks[kept]] = chances[kept]
+        return TopK(labels, scores)
+
+    def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None) -> Explanation:
+        """What each side adds to the margin of a label; the model's part is shared out to the words that it names.
+
+        A label that no side proposes has the score 0 and no reasons.
+        """
+        row, said = self._parts(row)
+        keys, table = self.sides.table(row, said, n_threads)
+        place = int(np.searchsorted(keys, label))
+        if place == len(keys) or keys[place] != label:
+            return Explanation(label, 0.0, (), ())
+        item = table[place]
+        score = float(likely(self.ranker.margins(table[place : place + 1], n_threads))[0])
+        added, rest = self.ranker.contributions(item)
+        contributions = [Contribution(0, -1, 1.0, rest, rest, side="what is usual")]
+        column = 0
+        for group, columns in GROUPS:
+            push = float(added[column : column + len(columns)].sum())
+            column += len(columns)
+            side = told(group, dict(zip(COLUMNS, item.tolist(), strict=True)))
+            if group == "words":
+                contributions += self._words(row, label, push, side, n_threads)
+            else:
+                contributions.append(Contribution(0, -1, 1.0, push, push, side=side))
+        margin = math.fsum(c.contribution for c in contributions)
+        node = NodeScore(0, margin, -math.log1p(math.exp(-margin)) if margin > -700 else margin)
+        return Explanation(label, score, (node,), tuple(contributions))
+
+    def _words(
+        self, row: sparse.csr_matrix, label: int, push: float, side: str, n_threads: int | None
+    ) -> list[Contribution]:
+        """The model's push shared out to the features that push the same way inside it."""
+        model = self.sides.model
+        pushes = model.explain(model.inputs(row, None), label, n_threads).by_feature()
+        same_way = {f: amount for f, amount in pushes.items() if f >= 0 and amount * push > 0}
+        total = math.fsum(same_way.values())
+        if not total:
+            return [Contribution(0, -1, 1.0, push, push, side=side)]
+        values = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+        shares = [(f, amount / total * push) for f, amount in sorted(same_way.items())]
+        return [Contribution(0, f, values[f], amount / values[f], amount, side=side) for f, amount in shares]
+
+    # storage
+
+    @staticmethod
+    def schema(facts: Mapping[str, Any]) -> Schema:
+        """The arrays of the sides beside the model, and of the ranker."""
+        rules: dict[str, ArrayRule] = under("near.", near_rows.SCHEMA) | under("beside.", together.SCHEMA)
+        if facts["names"]:
+            rules |= under(_NAMES, label_words.SCHEMA)
+        if facts["phrases"]:
+            rules |= under(_PHRASES, name_phrases.SCHEMA)
+        return rules | under("ranker.", boosting.SCHEMA)
+
+    def facts(self) -> dict[str, Any]:
+        """Whether label names are one of the sides, by the words of columns and in texts."""
+        return {"names": self.sides.names is not None, "phrases": self.sides.phrases is not None}
+
+    def arrays(self) -> Arrays:
+        """The arrays that the schema declares."""
+        arrays = prefixed("near.", self.sides.near.arrays()) | prefixed("beside.", self.sides.beside.arrays())
+        if self.sides.names is not None:
+            arrays |= prefixed(_NAMES, self.sides.names.arrays())
+        if self.sides.phrases is not None:
+            arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
+        return arrays | prefixed("ranker.", self.ranker.arrays())
+
+    @classmethod
+    def restore(cls, arrays: Arrays, facts: Mapping[str, Any], model: Fitted[Any], trained_on: TrainedOn) -> Ranked:
+        """The ranked sides of saved arrays; ModelFileError if they do not fit together."""
+        names = LabelWords.restore(part(_NAMES, arrays), trained_on) if facts["names"] else None
+        phrases = None
+        if facts["phrases"]:
+            if trained_on.label_names is None:
+                raise ModelFileError("ensemble: it looks for label names in texts, but there are none")
+            phrases = NamePhrases(trained_on.label_names, arrays[f"{_PHRASES}right"])
+        near = NearRows.restore(part("near.", arrays), trained_on)
+        beside = Together.restore(part("beside.", arrays), trained_on)
+        ranker = BoostedTrees.restore(part("ranker.", arrays), len(COLUMNS))
+        return cls(Sides(model, near, names, beside, trained_on.label_counts, phrases), ranker)
+
+
+def likely(margins: Floats) -> Floats:
+    """The chance that stands for each margin: the logistic function."""
+    return np.asarray(1 / (1 + np.exp(-margins.astype(np.float64))), np.float32)
+
+
+def without_zeros(x: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The rows without stored zeros: a column that is 0 says no word."""
+    if np.all(x.data):
+        return x
+    x = x.copy()
+    x.eliminate_zeros()
+    return x
+
+
+def told(group: str, item: Mapping[str, float]) -> str:
+    """What one group of columns says about a candidate, for people."""
+    if group == "words":
+        return f"the words say {item['words: score']:.2f}"
+    if group == "similar rows":
+        return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
+    if group == "name":
+        if item["name: times"] > 0:
+            return f"its name is in the text, from word {math.expm1(item['name: first']) + 1:.0f} on"
+        share = item["name: share"]
+        if share >= label_words.WHOLE:
+            return "its name is in the row"
+        return f"{share:.0%} of its name is in the row" if share > 0 else "its name is not in the row"
+    if group == "frequency":
+        return f"{math.expm1(item['frequency: label rows']):.0f} training rows have it"
+    return {"beside": "the labels beside it", "row": "the row as a whole", "agreement": "how many sides name it"}[group]
+
+
+def hits_of(keys: npt.NDArray[np.int64], y: sparse.csr_matrix) -> npt.NDArray[np.bool_]:
+    """Which candidates are labels of their rows."""
+    rows = np.repeat(np.arange(y.shape[0], dtype=np.int64), np.diff(y.indptr))
+    return np.isin(keys, rows * y.shape[1] + y.indices)

@@ -1,0 +1,77 @@
+"""Together: labels that often stand beside those that a row surely has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from labelwood.matrices import column_ids, row_pointers
+from labelwood.models.ensemble.pairs import Pairs, pairs_of_matrix, ranks_within, restored_matrix
+from labelwood.models.fit_input import TrainedOn
+from labelwood.storage.schema import ArrayRule, Arrays, Schema
+from labelwood.topk import PAD, TopK
+
+N_SURE = 5  # answers of a row whose companions are looked at
+N_KEPT = 20  # companions of a label
+MOST_PROPOSED = 20  # labels of a row
+_DOUBT = 3.0  # rows that are added to a label's own when a share is taken
+# beside: the shares of companions, each times the score of the label that they stand beside, added up
+COLUMNS = ("beside",)
+MISSING = (0.0,)
+
+SCHEMA: Schema = {
+    "starts": ArrayRule("int64", ("n_labels+1",), low=0),
+    "labels": ArrayRule("int32", ("n_companions",), low=0, below="n_labels"),
+    "shares": ArrayRule("float32", ("n_companions",), low=0, finite=True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """shares (n_labels, n_labels): how many of a label's rows have the other label too; the largest of each row."""
+
+    shares: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, y: sparse.csr_matrix) -> Together:
+        """The companions of every label in the rows y."""
+        counts = np.bincount(y.indices, minlength=y.shape[1])
+        both = (y.T.tocsr().astype(np.float32) @ y.astype(np.float32)).tocsr()
+        both.setdiag(0)
+        both.data[both.data < 2] = 0
+        both.eliminate_zeros()
+        keys = pairs_of_matrix(both)
+        rows = keys // both.shape[1]
+        both.data /= (counts[rows] + _DOUBT).astype(np.float32)
+        both.data[ranks_within(rows, both.data, keys) >= N_KEPT] = 0
+        both.eliminate_zeros()
+        both.sort_indices()
+        return cls(both)
+
+    def pairs(self, top: TopK) -> Pairs:
+        """The companions of each row's best answers; the strongest are candidates."""
+        sure = top.labels[:, :N_SURE]
+        given = sure != PAD
+        starts = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
+        scores = np.maximum(top.scores[:, :N_SURE][given], 1e-6)
+        shape = (len(sure), self.shares.shape[0])
+        beside = sparse.csr_matrix((scores, sure[given], starts), shape=shape) @ self.shares
+        keys = pairs_of_matrix(beside)
+        ranks = ranks_within(keys // self.shares.shape[0], beside.data, keys)
+        return Pairs(keys, beside.data.reshape(-1, 1).astype(np.float32), ranks < MOST_PROPOSED)
+
+    def arrays(self) -> Arrays:
+        """The companions as the schema declares them."""
+        shares = self.shares
+        return {
+            "starts": row_pointers(shares), "labels": column_ids(shares),
+            "shares": shares.data.astype(np.float32),
+        }  # fmt: skip
+
+    @classmethod
+    def restore(cls, arrays: Arrays, trained_on: TrainedOn) -> Together:
+        """The companions of saved arrays; ModelFileError if they are no matrix."""
+        n_labels = trained_on.n_labels
+        return cls(restored_matrix(arrays["starts"], arrays["labels"], arrays["shares"], n_labels, "labels beside"))

@@ -1,0 +1,244 @@
+"""The ensemble with a ranker: what its sides find, and that the whole learns, saves, explains and repeats."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import labelwood
+from labelwood.errors import DataError, ModelFileError
+from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.cross_fitting import held_parts
+from labelwood.models.ensemble.label_words import LabelWords, words_of
+from labelwood.models.ensemble.model import Ensemble
+from labelwood.models.ensemble.name_phrases import NamePhrases
+from labelwood.models.ensemble.near_rows import NearRows
+from labelwood.models.ensemble.together import Together
+from labelwood.topk import TopK
+
+N_LABELS, N_WORDS = 60, 300
+
+
+def named_problem(n_rows=1500, seed=0):
+    """Rows of words in which half of the labels show by their names alone, with a feature for every word."""
+    random = np.random.default_rng(seed)
+    y = np.zeros((n_rows, N_LABELS), np.float32)
+    x = np.zeros((n_rows, N_WORDS), np.float32)
+    for row in range(n_rows):
+        labels = random.choice(
+            N_LABELS,
+            2,
+            replace=False,
+            p=np.arange(1, N_LABELS + 1) ** -0.5 / np.sum(np.arange(1, N_LABELS + 1) ** -0.5),
+        )
+        y[row, labels] = 1
+        for label in labels:
+            if random.random() < 0.8:
+                x[row, [2 * label, 2 * label + 1]] = random.uniform(0.5, 1, 2)
+        x[row, random.integers(2 * N_LABELS, N_WORDS, 5)] = random.uniform(0.2, 0.6, 5)
+    words = [f"word{n}" for n in range(N_WORDS)]
+    names = [f"Word{2 * n}s word{2 * n + 1}" for n in range(N_LABELS)]
+    return labelwood.Dataset(sparse.csr_matrix(x), sparse.csr_matrix(y), label_names=names, feature_names=words)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return named_problem()
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    return Ensemble(n_threads=1).fit(data)
+
+
+def test_it_beats_the_trees_on_new_rows(trained, data):
+    new = named_problem(seed=1)
+    trees = labelwood.LinearTree(n_trees=3, n_threads=1).fit(data)
+    assert trained.score(new) > trees.score(new)
+
+
+def test_same_seed_same_bytes_for_any_threads(trained, data):
+    again = Ensemble(n_threads=2).fit(data)
+    ours, theirs = trained.fitted_.arrays(), again.fitted_.arrays()
+    assert set(ours) == set(theirs)
+    for name in ours:
+        assert ours[name].tobytes() == theirs[name].tobytes(), name
+
+
+def test_saved_and_loaded(trained, data, tmp_path):
+    trained.save(tmp_path / "m")
+    loaded = labelwood.load(tmp_path / "m")
+    before, after = trained.predict(data, 7), loaded.predict(data, 7)
+    np.testing.assert_array_equal(before.labels, after.labels)
+    np.testing.assert_array_equal(before.scores, after.scores)
+
+
+def test_a_row_alone_is_answered_as_among_others(trained, data):
+    batch = trained.predict(data, 5)
+    for row in range(0, 60, 7):
+        single = trained.predict(data.x[row], 5)
+        np.testing.assert_array_equal(single.labels[0], batch.labels[row])
+        np.testing.assert_array_equal(single.scores[0], batch.scores[row])
+
+
+def test_stored_zeros_say_nothing(trained, data):
+    rows = data.x[:20].copy()
+    column = sparse.csr_matrix((np.zeros(20, np.float32), (np.arange(20), np.zeros(20, int))), shape=rows.shape)
+    full = sparse.csr_matrix(
+        (np.concatenate([rows.data, column.data]),
+         (np.concatenate([rows.nonzero()[0], np.arange(20)]), np.concatenate([rows.nonzero()[1], np.full(20, 299)]))),
+        shape=rows.shape,
+    )  # fmt: skip
+    np.testing.assert_array_equal(trained.predict(full, 5).scores, trained.predict(rows, 5).scores)
+
+
+def test_an_explanation_names_the_sides_and_adds_up(trained, data):
+    top = trained.predict(data.x[3], 3)
+    label = int(top.labels[0, 0])
+    why = trained.explain(data.x[3], label)
+    assert why.score == pytest.approx(float(top.scores[0, 0]), rel=1e-5)
+    assert 1 / (1 + math.exp(-why.total)) == pytest.approx(why.score, rel=1e-4)
+    assert why.nodes[0].margin == pytest.approx(why.total)
+    said = {c.side for c in why.contributions}
+    assert any(side.startswith("the words say") for side in said)
+    assert any(side.endswith("of the 5 most similar rows have it") for side in said)
+    assert "its name is in the row" in why.text(data.feature_names)
+
+
+def test_a_label_that_no_side_proposes_has_no_reasons(trained):
+    empty = sparse.csr_matrix((1, N_WORDS), dtype=np.float32)
+    answered = set(trained.predict(empty, N_LABELS).labels[0].tolist())
+    for label in set(range(N_LABELS)) - answered:
+        assert trained.explain(empty, label).contributions == ()
+
+
+def test_few_rows_are_averaged_and_the_structure_says_so(data, trained):
+    few = Ensemble(n_threads=1).fit(data.take(slice(0, 900)))
+    assert "no ranker: fewer than 1000 rows" in few.structure()
+    assert few.fitted_.ranked is None
+    assert trained.structure()["words of label names"] == 2 * N_LABELS
+
+
+def test_labels_without_names_are_ranked_too(data):
+    plain = Ensemble(n_threads=1).fit(data.x, data.y)
+    assert plain.structure()["words of label names"] == 0
+    assert plain.score(data.x, data.y) > 50
+
+
+def test_damaged_trees_are_refused(trained):
+    arrays = {name: array.copy() for name, array in trained.fitted_.ranked.ranker.arrays().items()}
+    arrays["left"][0, 0] = 0  # back to the root
+    with pytest.raises(ModelFileError, match="leads nowhere"):
+        BoostedTrees.restore(arrays, 99)
+
+
+# the sides
+
+
+def test_words_of_a_name_are_stems():
+    assert words_of("Bell-peppers, (Cherries) & potatoes glass") == ["bell", "pepper", "cherry", "potato", "glass"]
+
+
+def test_names_that_stand_in_a_row_are_proposed():
+    x = sparse.csr_matrix(np.array([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]], np.float32))
+    words = LabelWords.of(["bell peppers", "bells", "soup"], ["bell", "pepper", "tea", "soups"], x)
+    y = sparse.csr_matrix(np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0]], np.float32))
+    pairs = words.judged(x, y).pairs(x)
+    whole = {
+        (key // 3, key % 3) for key, share in zip(pairs.keys.tolist(), pairs.values[:, 0], strict=True) if share > 0.97
+    }
+    assert whole == {(0, 0), (0, 1), (1, 1), (1, 2)}
+
+
+def test_names_are_found_in_texts_word_by_word():
+    phrases = NamePhrases.of(("p:chrome", "Chrome OS", "os", "red apples"))
+    said = phrases.rows(["Chrome os and chrome", "apples, red", "a red apple"])
+    y = sparse.csr_matrix(np.array([[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], np.float32))
+    pairs = phrases.judged(said, y).pairs(said)
+    found = dict(zip(pairs.keys.tolist(), pairs.values[:, :3].tolist(), strict=True))
+    assert found[0] == pytest.approx([2, 1, 0])  # twice, once outside "chrome os"
+    assert found[1] == pytest.approx([1, 1, 0])
+    assert found[2] == pytest.approx([1, 0, math.log(2)])
+    assert found[2 * 4 + 3] == pytest.approx([1, 1, math.log(2)])
+    assert set(found) == {0, 1, 2, 11}
+    right = dict(zip(pairs.keys.tolist(), pairs.values[:, 3].tolist(), strict=True))
+    assert right[0] > right[2]
+
+
+def test_texts_are_used_where_they_come(data, tmp_path):
+    texts = [" ".join(data.feature_names[word] for word in row.indices) for row in data.x]
+    both = replace(data, texts=texts)
+    model = Ensemble(n_threads=1).fit(both)
+    assert model.structure()["names looked for in texts"] == N_LABELS
+    with pytest.raises(DataError, match="trained on texts beside features"):
+        model.predict(data.x)
+    top = model.predict(both, 3)
+    assert top.labels[0, 0] in data.y[0].indices
+    why = model.explain(both.take([0]), int(top.labels[0, 0]))
+    assert "its name is in the text, from word" in why.text()
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(both, 3).scores, top.scores)
+
+
+def test_a_tagger_hands_texts_on(data):
+    texts = [" ".join(data.feature_names[word] for word in row.indices) + " x" for row in data.x]
+    tagger = labelwood.Tagger("ensemble", n_threads=1).fit(labelwood.Dataset(None, data.y, texts, data.label_names))
+    assert tagger.model_.structure()["names looked for in texts"] == N_LABELS
+    (best, chance), *_ = tagger.predict(texts[:1], 1)[0]
+    assert data.label_names.index(best) in data.y[0].indices
+    assert tagger.explain(texts[0], best).score == pytest.approx(chance, rel=1e-4)
+
+
+def test_nearest_rows_are_those_of_a_full_product():
+    random = np.random.default_rng(2)
+    x = sparse.random(200, 50, 0.1, "csr", np.float32, random_state=random)
+    y = sparse.random(200, 20, 0.1, "csr", np.float32, random_state=random)
+    y.data[:] = 1
+    queries = sparse.random(30, 50, 0.1, "csr", np.float32, random_state=random)
+    near, similarities = NearRows.of(x, y).search(queries, 2)
+    unit = [m.toarray() / np.maximum(np.linalg.norm(m.toarray(), axis=1, keepdims=True), 1e-12) for m in (queries, x)]
+    full = np.sort(unit[0] @ unit[1].T, axis=1)[:, ::-1][:, : near.shape[1]]
+    np.testing.assert_allclose(similarities, full, atol=1e-5)
+    row, place = 4, 2
+    assert similarities[row, place] == pytest.approx(float(unit[0][row] @ unit[1][near[row, place]]), abs=1e-5)
+    pairs, closest = NearRows.of(x, y).pairs(queries, 1)
+    np.testing.assert_allclose(closest, full[:, 0], atol=1e-5)
+    for key, (votes, best, early) in zip(pairs.keys.tolist(), pairs.values.tolist(), strict=True):
+        has = y.toarray()[near[key // 20], key % 20] * (near[key // 20] >= 0)
+        assert votes == pytest.approx(
+            float((has * similarities[key // 20]).sum() / similarities[key // 20].sum()), abs=1e-5
+        )
+        assert best == pytest.approx(float((has * similarities[key // 20]).max()), abs=1e-5)
+        assert early == has[:5].sum()
+
+
+def test_companions_are_shares_of_rows():
+    y = sparse.csr_matrix(np.array([[1, 1, 0], [1, 1, 0], [1, 0, 1]], np.float32))
+    beside = Together.of(y)
+    assert beside.shares.toarray()[0].tolist() == pytest.approx([0, 2 / 6, 0])  # once together is an accident
+    pairs = beside.pairs(TopK.from_lists([[(0, 0.5)]], 3))
+    assert dict(zip(pairs.keys.tolist(), pairs.values[:, 0].tolist(), strict=True)) == pytest.approx({1: 0.5 * 2 / 6})
+
+
+@pytest.mark.parametrize(("n_rows", "n_parts"), [(1000, 3), (4000, 1)])
+def test_no_row_is_asked_of_what_learnt_from_it(n_rows, n_parts):
+    parts = held_parts(n_rows, 1000, 0)
+    assert len(parts) == n_parts
+    for held, kept in parts:
+        assert not set(held.tolist()) & set(kept.tolist())
+    asked = np.concatenate([held for held, _ in parts])
+    assert len(set(asked.tolist())) == len(asked) == 1000
+
+
+def test_margins_are_what_the_nodes_say():
+    random = np.random.default_rng(3)
+    features = random.normal(size=(3000, 4)).astype(np.float32)
+    hits = features[:, 0] * features[:, 1] > 0.3
+    ranker = BoostedTrees.fit(features, hits, 0, 1)
+    margins = ranker.margins(features, 2)
+    assert np.mean((margins > 0) == hits) > 0.95
+    for item in (0, 17, 99):
+        added, rest = ranker.contributions(features[item])
+        assert added.sum() + rest == pytest.approx(float(margins[item]), abs=1e-4)
