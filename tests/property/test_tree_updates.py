@@ -173,7 +173,8 @@ def test_a_row_that_was_taken_back_is_unlearnt():
     x, y = problem(n_rows=300)
     label = 3
     tricked = sparse.csr_matrix(np.tile(np.eye(1, 60, 59, dtype=np.float32) * 5, (10, 1)))
-    wrong = sparse.vstack([y, sparse.csr_matrix(np.tile(np.eye(1, 24, label, dtype=np.float32), (10, 1)))], format="csr")
+    lies = sparse.csr_matrix(np.tile(np.eye(1, 24, label, dtype=np.float32), (10, 1)))
+    wrong = sparse.vstack([y, lies], format="csr")
     model = LinearTree(**SMALL).fit(sparse.vstack([x, tricked], format="csr"), wrong)
     assert model.predict(tricked[:1], 1).labels[0, 0] == label
     right = sparse.csr_matrix(np.tile(np.eye(1, 24, 20, dtype=np.float32), (10, 1)))

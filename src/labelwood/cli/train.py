@@ -50,6 +50,13 @@ def command(
         str | None,
         typer.Option("--memory", metavar="SIZE", help="Refuse to train if it would need more than this, such as 8G."),
     ] = None,
+    keep_rows: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-rows/--no-keep-rows",
+            help="Keep the rows of texts in DIR, so that `labelwood learn` can correct it. Default: up to 100 MB.",
+        ),
+    ] = None,
     text: options.Text = None,
     labels: options.Labels = None,
     separator: options.Separator = None,
@@ -66,19 +73,20 @@ def command(
     """
     import time
 
-    from labelwood.cli.console import count, show, show_json
+    from labelwood.cli.console import count, say, show, show_json, size
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
     from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
+    from labelwood.tagger.tagger import Tagger
 
     check_folder(out, force=force)
     budget = None if memory is None else parse_memory(memory)
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads)
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, keep_rows)
     start = time.perf_counter()
     with shown(quiet) as progress:
         rows = read_data(
@@ -100,6 +108,7 @@ def command(
         trained.save(out, extra={"data": str(data)} | base, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
+    kept = trained.fitted_.rows if isinstance(trained, Tagger) else None
     facts = {
         "out": str(out),
         "kind": "tagger" if rows.x is None else "model",
@@ -107,6 +116,7 @@ def command(
         "n_rows": rows.n_rows,
         "n_labels": rows.n_labels,
         "seconds": round(seconds, 3),
+        "kept_bytes": 0 if kept is None else kept.nbytes,
         "notes": list(rows.notes),
     }
     if json:
@@ -114,12 +124,20 @@ def command(
         return
     what = f"{count(rows.n_rows, 'row')} with {count(rows.n_labels, 'label')}"
     show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
+    if not quiet and isinstance(trained, Tagger):
+        say(
+            "note: the rows are not kept, so `labelwood learn` can only answer new tags by examples (--keep-rows)"
+            if kept is None
+            else f"note: the rows are kept for `labelwood learn` ({size(kept.nbytes)}; --no-keep-rows leaves them out)"
+        )
 
 
 class Settings:
     """The model's name and its parameters as the command line gave them, checked before any data is read."""
 
-    def __init__(self, name: str, assignments: list[str], seed: int, threads: int | None) -> None:
+    def __init__(
+        self, name: str, assignments: list[str], seed: int, threads: int | None, keep_rows: bool | None = None
+    ) -> None:
         from labelwood.errors import ParamError
         from labelwood.models.registry import AUTO, model_class
         from labelwood.params import Params
@@ -128,6 +146,7 @@ class Settings:
         of_model = [text for text in assignments if not text.startswith("features.")]
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
+        self.keep_rows = keep_rows
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
         try:
             self.model_params.update(parameters.parse(of_model, name))
@@ -155,8 +174,15 @@ def train(data: Dataset, settings: Settings, progress: Progress, memory: int | N
     from labelwood.tagger.tagger import Tagger
 
     if data.x is None:
-        tagger = Tagger(settings.name, features=settings.features, model_params=settings.model_params)
+        tagger = Tagger(
+            settings.name,
+            features=settings.features,
+            model_params=settings.model_params,
+            keep_rows=settings.keep_rows,
+        )
         return tagger.fit(data, memory=memory, progress=progress)
+    if settings.keep_rows is not None:
+        raise ParamError(f"{data.source}: holds features, not texts; --keep-rows is for texts")
     if settings.features:
         raise ParamError(f"{data.source}: holds features, not texts; --set features.* is for texts")
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name

@@ -91,7 +91,7 @@ class LabelStates:
         if not isinstance(merged, Mapping) or not all(isinstance(names, list) for names in lists):
             raise ModelFileError("label states must be lists of names, and pairs of names")
         known = {*model_names, *lists[0]}
-        for name in (*lists[1], *lists[2], *merged, *merged.values()):
+        for name in (*lists[1], *merged, *merged.values()):  # what is forbidden need not be there yet
             if name not in known:
                 raise ModelFileError(f"the label states speak of {name!r:.60}, which is no label here")
         return cls(tuple(lists[0]), frozenset(lists[1]), frozenset(lists[2]), dict(merged))

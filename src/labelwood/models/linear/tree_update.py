@@ -10,7 +10,14 @@ from scipy import sparse
 
 from labelwood.labelindex.tree import LabelTree
 from labelwood.models.linear.block_edits import BlockRange, joined_blocks
-from labelwood.models.linear.tree_growth import Grown, LabelVectors, replaced_blocks, start_of, touched_nodes, with_labels
+from labelwood.models.linear.tree_growth import (
+    Grown,
+    LabelVectors,
+    replaced_blocks,
+    start_of,
+    touched_nodes,
+    with_labels,
+)
 from labelwood.models.linear.tree_negatives import best_leaves, matched_rows
 from labelwood.models.linear.tree_nodes import training_nodes
 from labelwood.models.linear.tree_training import MatchOptions, TrainingRows, costed, with_extra
@@ -92,8 +99,8 @@ def updated_tree(
         nodes = replace(
             with_extra(nodes, brought.moved(_new_nodes(grown, tree), grown.tree.n_nodes)), extra_alone=match.alone
         )
-    cold = start.first_block[touched] < 0
-    warm, cold = touched[~cold], touched[cold]
+    fresh = start.first_block[touched] < 0
+    warm, cold = touched[~fresh], touched[fresh]
     few = replace(data.options, max_passes=min(data.options.max_passes, UPDATE_PASSES))
     parts = []
     for chosen, options, row_cost in (
