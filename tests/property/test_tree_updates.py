@@ -129,7 +129,7 @@ def test_a_full_leaf_is_split_and_the_other_nodes_keep_their_place():
     tree = LinearTree(**SMALL).fit(x, y).fitted_.trees[0]
     leaf = int(tree.leaves[0])
     vectors = sparse.random(30, 60, density=0.3, random_state=1, format="csr", dtype=np.float32)
-    grown = with_labels(tree, np.full(6, leaf), vectors, 4, 0)
+    grown = with_labels(tree, np.full(6, leaf), lambda labels: vectors[labels], 4, 0)
     assert sorted(grown.tree.label_order.tolist()) == list(range(30))
     assert grown.tree.n_labels_in.max() <= 4
     for node in range(grown.tree.n_nodes):
@@ -153,6 +153,47 @@ def test_features_never_seen_before_are_learnt():
     x = x.tocsr()
     model = LinearTree(max_leaf=2, arity=2, keep_rows=True, n_threads=1).fit(x[:30], y[:30]).partial_fit(x[30:], y[30:])
     assert precision(model, x, y) == 100
+
+
+def test_features_may_come_in_columns_of_their_own():
+    x, y = problem(n_rows=300)
+    wide = sparse.hstack([x, sparse.csr_matrix(np.eye(300, 7, dtype=np.float32))], format="csr")
+    model = LinearTree(**SMALL, n_trees=2, keep_rows=True).fit(x[:200], y[:200]).partial_fit(wide[200:], y[200:])
+    assert model.n_features_in_ == 67
+    same = LinearTree(**SMALL, n_trees=2, keep_rows=True).fit(wide[:, :67][:200], y[:200])
+    assert precision(model, wide, y) >= precision(same.partial_fit(wide[200:], y[200:]), wide, y) - 2
+    with pytest.raises(DataError, match="X has 60 features, but LinearTree is expecting 67"):
+        model.partial_fit(x, y)
+    with pytest.raises(DataError, match="the earlier rows have 70 features, the new rows 67"):
+        model.partial_fit(wide, y, earlier=(sparse.csr_matrix((300, 70), dtype=np.float32), y))
+
+
+def test_a_row_that_was_taken_back_is_unlearnt():
+    """Ten rows with the wrong label: without them among the earlier rows, and their label named, it is not answered."""
+    x, y = problem(n_rows=300)
+    label = 3
+    tricked = sparse.csr_matrix(np.tile(np.eye(1, 60, 59, dtype=np.float32) * 5, (10, 1)))
+    lies = sparse.csr_matrix(np.tile(np.eye(1, 24, label, dtype=np.float32), (10, 1)))
+    wrong = sparse.vstack([y, lies], format="csr")
+    model = LinearTree(**SMALL).fit(sparse.vstack([x, tricked], format="csr"), wrong)
+    assert model.predict(tricked[:1], 1).labels[0, 0] == label
+    right = sparse.csr_matrix(np.tile(np.eye(1, 24, 20, dtype=np.float32), (10, 1)))
+    model.partial_fit(tricked, right, earlier=(x, y), changed=[label])
+    assert model.predict(tricked[:1], 1).labels[0, 0] == 20
+    with pytest.raises(DataError, match=r"label 24 of changed is outside"):
+        model.partial_fit(tricked, right, earlier=(x, y), changed=[24])
+
+
+def test_of_many_earlier_rows_a_sample_is_enough(monkeypatch):
+    """Labels and features that the sample does not show keep their weights."""
+    from labelwood.models.linear import tree_update
+
+    monkeypatch.setattr(tree_update, "FEWEST_EARLIER", 20)
+    x, y = problem(n_rows=600)
+    model = LinearTree(**SMALL).fit(x[:500], y[:500])
+    before = precision(model, x[:500], y[:500])
+    model.partial_fit(x[500:510], y[500:510], earlier=(x[:500], y[:500]))
+    assert precision(model, x[:500], y[:500]) >= before - 3
 
 
 def test_retired_labels_are_never_answered(tmp_path):

@@ -64,7 +64,7 @@ struct SolverMemory {
     std::vector<std::uint16_t> positive;
 };
 
-void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t node, Maps& maps, LocalRows& local) {
+void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t node, const TrainingStart& start, Maps& maps, LocalRows& local) {
     const std::int64_t first = nodes.child_start[node], last = nodes.child_start[node + 1] - 1;
     local.rows.clear();
     local.child_rows.clear();
@@ -132,6 +132,14 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
         local.squares.push_back(square);
         local.indptr.push_back(static_cast<std::int64_t>(local.indices.size()));
     }
+    // Weights of features that none of these rows has stay as they were: the rows may be a part of those before.
+    if (start.blocks && start.first_block[node] >= 0)
+        for (std::int64_t b = 0; b * kMaxChildren < start.n_children[node]; ++b)
+            for_each_feature(*start.blocks, start.first_block[node] + b, [&](std::int32_t feature) {
+                if (feature >= data.n_features || maps.feature[feature] >= 0) return;
+                maps.feature[feature] = static_cast<std::int32_t>(local.features.size());
+                local.features.push_back(feature);
+            });
     for (const std::int32_t feature : local.features) maps.feature[feature] = -1;
     local.feature_order.resize(local.features.size());
     for (std::size_t f = 0; f < local.features.size(); ++f) local.feature_order[f] = static_cast<std::int32_t>(f);
@@ -225,6 +233,7 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
         solver.start = Start::weights;
         solver.known = earlier_weights(local, options.start, node, begin, n_labels, options, weights);
         solver.first_new = std::lower_bound(local.rows.begin(), local.rows.end(), options.start.first_new_row) - local.rows.begin();
+        for (int l = 0; l < n_labels; ++l) trained[l] |= solver.known >> l & 1;  // without a row here it keeps what it has
     }
     memory.active.resize(local.rows.size());
     const SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
@@ -232,7 +241,7 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
                          memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data(),
                          local.cost.empty() ? nullptr : local.cost.data()};
     const SolveScratch scratch{weights, memory.alpha.room(local.rows.size() * kGroup), memory.active.data()};
-    const int passes = std::any_of(trained, trained + n_labels, [](bool t) { return t; }) ? kernels().solve(task, solver, scratch) : 0;
+    const int passes = !local.rows.empty() && std::any_of(trained, trained + n_labels, [](bool t) { return t; }) ? kernels().solve(task, solver, scratch) : 0;
     keep_weights(local, weights, trained, n_labels, options, out);
     return passes;
 }
@@ -283,7 +292,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     }
     for (const std::int64_t n : large) {
         if (stopped) break;
-        gather(data, nodes, n, maps[0], local[0]);
+        gather(data, nodes, n, options.start, maps[0], local[0]);
         parallel_for(n_groups_of(nodes, n), n_threads, 1, [&](std::int64_t g, int thread) {
             if (stopped) return;
             const std::int64_t item = first_group[n] + g;
@@ -296,7 +305,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     parallel_for(static_cast<std::int64_t>(small.size()), n_threads, 1, [&](std::int64_t i, int thread) {
         if (stopped) return;
         const std::int64_t n = small[i];
-        gather(data, nodes, n, maps[thread], local[thread]);
+        gather(data, nodes, n, options.start, maps[thread], local[thread]);
         for (std::int64_t g = 0; g < n_groups_of(nodes, n); ++g) {
             const std::int64_t item = first_group[n] + g;
             passes += solve_group(local[thread], nodes, n, g, static_cast<std::uint64_t>(item), options, memory[thread], groups[item]);

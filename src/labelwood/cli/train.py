@@ -67,6 +67,13 @@ def command(
         str | None,
         typer.Option("--memory", metavar="SIZE", help="Refuse to train if it would need more than this, such as 8G."),
     ] = None,
+    keep_rows: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-rows/--no-keep-rows",
+            help="Keep the rows of texts in DIR, so that `labelwood learn` can correct it. Default: up to 100 MB.",
+        ),
+    ] = None,
     text: options.Text = None,
     labels: options.Labels = None,
     separator: options.Separator = None,
@@ -93,7 +100,7 @@ def command(
     import time
 
     from labelwood.calibration.held_out import SMALLEST_ROWS
-    from labelwood.cli.console import count, say, show, show_json
+    from labelwood.cli.console import count, say, show, show_json, size
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
@@ -101,6 +108,7 @@ def command(
     from labelwood.errors import ParamError
     from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
+    from labelwood.tagger.tagger import Tagger
 
     check_folder(out, force=force)
     budget = None if memory is None else parse_memory(memory)
@@ -111,7 +119,7 @@ def command(
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, assign)
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, assign, keep_rows)
     start = time.perf_counter()
     with shown(quiet) as progress:
         rows = read_data(
@@ -139,6 +147,7 @@ def command(
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     calibration = getattr(trained, "calibration_", None)
+    kept = trained.fitted_.rows if isinstance(trained, Tagger) else None
     facts = {
         "out": str(out),
         "kind": "tagger" if rows.x is None else "model",
@@ -146,6 +155,7 @@ def command(
         "n_rows": rows.n_rows,
         "n_labels": rows.n_labels,
         "seconds": round(seconds, 3),
+        "kept_bytes": 0 if kept is None else kept.nbytes,
         "notes": list(rows.notes),
         **({"assign": calibration.facts()} if calibration is not None else {}),
     }
@@ -158,6 +168,12 @@ def command(
         _show_assignment(calibration)
     elif rows.x is None and settings.assign is not None and not quiet:
         say(f"note: fewer than {SMALLEST_ROWS} rows with labels: too few to learn how sure it is; it gives the k best")
+    if not quiet and isinstance(trained, Tagger):
+        say(
+            "note: the rows are not kept, so `labelwood learn` can only answer new tags by examples (--keep-rows)"
+            if kept is None
+            else f"note: the rows are kept for `labelwood learn` ({size(kept.nbytes)}; --no-keep-rows leaves them out)"
+        )
 
 
 def _show_assignment(calibration: FittedCalibration) -> None:
@@ -178,7 +194,13 @@ class Settings:
     """The model's name and its parameters as the command line gave them, checked before any data is read."""
 
     def __init__(
-        self, name: str, assignments: list[str], seed: int, threads: int | None, assign: str | None = None
+        self,
+        name: str,
+        assignments: list[str],
+        seed: int,
+        threads: int | None,
+        assign: str | None = None,
+        keep_rows: bool | None = None,
     ) -> None:
         from labelwood.calibration.rule import Assignment
         from labelwood.errors import ParamError
@@ -193,6 +215,7 @@ class Settings:
         of_model = [text for text in assignments if not text.startswith("features.")]
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
+        self.keep_rows = keep_rows
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
         try:
             self.model_params.update(parameters.parse(of_model, name))
@@ -221,9 +244,15 @@ def train(data: Dataset, settings: Settings, progress: Progress, memory: int | N
 
     if data.x is None:
         tagger = Tagger(
-            settings.name, features=settings.features, model_params=settings.model_params, assign=settings.assign
+            settings.name,
+            features=settings.features,
+            model_params=settings.model_params,
+            keep_rows=settings.keep_rows,
+            assign=settings.assign,
         )
         return tagger.fit(data, memory=memory, progress=progress)
+    if settings.keep_rows is not None:
+        raise ParamError(f"{data.source}: holds features, not texts; --keep-rows is for texts")
     if settings.features:
         raise ParamError(f"{data.source}: holds features, not texts; --set features.* is for texts")
     if settings.asked not in (None, "none"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,16 +17,20 @@ from labelwood.features.bag import BagVectorizer, FittedBag
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
 from labelwood.features.tokens import as_texts
-from labelwood.labelspace.names import name_ids, packed, unknown_label, unpacked
+from labelwood.labelspace.names import name_ids, packed, padded_counts, unknown_label, unpacked
 from labelwood.models.fitted import Fitted
 from labelwood.models.persistence import restored, state_of
 from labelwood.models.registry import model_class
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, part, prefixed
+from labelwood.tagger.kept_rows import KeptRows, no_rows
+from labelwood.tagger.label_states import LabelStates
+from labelwood.tagger.late_answers import LateAnswers
 from labelwood.tagger.reasons import TagReason, Voter
 from labelwood.topk import PAD, TopK, checked_k, empty
 
 KIND = "tagger"
-MODEL, FEATURES, TEXTS, CALIBRATION = "model.", "features.", "texts.", "calibration."  # prefixes of the saved arrays
+MODEL, FEATURES, TEXTS = "model.", "features.", "texts."  # prefixes of the saved arrays
+CALIBRATION, ROWS = "calibration.", "rows."
 # The beginnings of the training texts, for models that name the rows that voted.
 _TEXTS: Schema = {"utf8": ArrayRule("uint8", ("n_bytes",)), "ends": ArrayRule("int64", ("n_texts",), low=0)}
 KEPT_CHARACTERS = 200
@@ -44,6 +48,8 @@ def vectorizer_class(model_name: str) -> Vectorizers:
 class FittedTagger:
     """What a tagger learnt: the words of its texts, the fitted model, and row texts where rows are reasons.
 
+    The words may be more than the model knows: words that came later have columns behind the model's. rows: the
+    training rows, for later corrections. labels: what people decided about labels since.
     calibration: how sure answers are and which labels are assigned, if that was learnt. fingerprint: of the training
     rows.
     """
@@ -53,39 +59,65 @@ class FittedTagger:
     texts: tuple[str, ...] | None = None
     calibration: FittedCalibration | None = None
     fingerprint: str | None = None
+    rows: KeptRows | None = None
+    labels: LabelStates = field(default_factory=LabelStates)
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The names of all labels."""
-        return self.model.trained_on.label_names or ()
+        """The names of all labels: the model's, then those that came later."""
+        return (self.model.trained_on.label_names or ()) + self.labels.added
 
     @cached_property
     def ids(self) -> dict[str, int]:
         """Label name -> column."""
         return name_ids(self.label_names)
 
+    @property
+    def kept(self) -> KeptRows:
+        """The rows that are kept, perhaps none."""
+        return no_rows() if self.rows is None else self.rows
+
+    @cached_property
+    def late(self) -> LateAnswers:
+        """What is answered beyond the model."""
+        return LateAnswers.of(self.model, self.label_names, self.labels, self.rows, self.words.n_features)
+
     # answering
 
-    def rows(self, texts: Sequence[str], n_threads: int | None) -> sparse.csr_matrix:
+    def inputs(self, texts: Sequence[str], n_threads: int | None) -> sparse.csr_matrix:
         """What the model is asked with."""
-        return self.model.inputs(self.words.rows(as_texts(texts), n_threads), texts)
+        return self._inputs(self.words.rows(as_texts(texts), n_threads), texts)
+
+    def _inputs(self, x: sparse.csr_matrix, texts: Sequence[str]) -> sparse.csr_matrix:
+        """What the model is asked with, from rows over all words."""
+        known = x if x.shape[1] == self.model.n_features else x[:, : self.model.n_features]
+        return self.model.inputs(known, texts)
 
     def predict(self, texts: Sequence[str], k: int, n_threads: int | None) -> TopK:
         """The k best labels of each text."""
-        width = checked_k(k, self.model.n_labels)
+        width = checked_k(k, len(self.label_names))
         if not len(texts):
             return empty(0, width)
-        top = self.model.predict(self.rows(texts, n_threads), min(width, self.model.n_labels), n_threads)
-        return top.cut(width)
+        x = self.words.rows(as_texts(texts), n_threads)
+        inputs = self._inputs(x, texts)
+        if self.late.plain:
+            return self.model.predict(inputs, min(width, self.model.n_labels), n_threads).cut(width)
+        return self.late.predict(self.model, inputs, x, texts, width, n_threads)
 
     def sure(self) -> FittedCalibration:
-        """How sure answers are; ParamError if that was not learnt."""
-        if self.calibration is None:
+        """How sure answers are, for all labels of today; ParamError if that was not learnt."""
+        if self._calibration_now is None:
             raise ParamError(
                 "this tagger has not learnt how sure it is: train it with assign='f1' (or another rule) "
                 "on at least 50 rows with labels"
             )
-        return self.calibration
+        return self._calibration_now
+
+    @cached_property
+    def _calibration_now(self) -> FittedCalibration | None:
+        """The calibration with the rows that labels have by now; new labels count as rare ones."""
+        counts = padded_counts(self.model.trained_on.label_counts, len(self.label_names))
+        return None if self.calibration is None else replace(self.calibration, counts=counts)
 
     def known(self, texts: Sequence[str], n_threads: int | None) -> npt.NDArray[np.bool_]:
         """Which texts hold a word that the tagger knows."""
@@ -95,12 +127,11 @@ class FittedTagger:
         """The labels that each text is given, at most k, with probabilities; a text without a known word gets none."""
         sure = self.sure()
         if k is not None:
-            checked_k(k, self.model.n_labels)
+            checked_k(k, len(self.label_names))
         if not len(texts):
             return empty(0, k or 1)
-        features = self.words.rows(as_texts(texts), n_threads)
-        answers = self.model.predict(self.model.inputs(features, texts), sure.width, n_threads)
-        unknown = np.diff(features.indptr) == 0
+        answers = self.predict(texts, sure.width, n_threads)
+        unknown = ~self.known(texts, n_threads)
         answers.labels[unknown], answers.scores[unknown] = PAD, -np.inf
         top = sure.assigned(answers)
         return top if k is None else top.cut(k)
@@ -109,7 +140,12 @@ class FittedTagger:
         """Why one text gets a label."""
         if label not in self.ids:
             raise DataError(unknown_label(str(label), self.ids))
-        why = self.model.explain(self.rows([text], n_threads), self.ids[label], n_threads)
+        x, number = self.words.rows(as_texts([text]), n_threads), self.ids[label]
+        inputs = self._inputs(x, [text])
+        if number < self.model.n_labels:
+            why = self.model.explain(inputs, number, n_threads)
+        else:
+            why = self.late.explain(self.model, inputs, x, number, n_threads)
         pushes = why.by_feature()
         rest = pushes.pop(-1, 0.0)
         names = self.words.words_behind(text, pushes)
@@ -135,6 +171,11 @@ class FittedTagger:
             fields["facts"]["calibration"] = self.calibration.facts()
             arrays |= prefixed(CALIBRATION, self.calibration.arrays())
         fields["data_fingerprint"] = self.fingerprint
+        if self.rows is not None:
+            arrays |= prefixed(ROWS, self.rows.arrays)
+            fields["facts"]["rows"] = self.rows.facts()
+        if self.labels.facts():
+            fields["facts"]["labels"] = self.labels.facts()
         return fields, arrays
 
     def __copy__(self) -> FittedTagger:
@@ -150,9 +191,11 @@ class FittedTagger:
 def restored_tagger(fields: Mapping[str, Any], arrays: Arrays) -> FittedTagger:
     """The tagger of saved fields and arrays; ModelFileError if its parts do not fit together."""
     facts = fields["facts"]
-    if set(facts) - {"calibration"} != {"model", "features"}:
+    if not {"model", "features"} <= set(facts) <= {"model", "features", "rows", "labels", "calibration"}:
         raise ModelFileError(f"tagger: its facts are 'model' and 'features', but here {sorted(facts)!r:.80}")
-    stray = [name for name in arrays if not name.startswith((MODEL, FEATURES, TEXTS, CALIBRATION))]
+    stray = [name for name in arrays if not name.startswith((MODEL, FEATURES, TEXTS, CALIBRATION, ROWS))]
+    if not stray and "rows" not in facts:
+        stray = list(prefixed(ROWS, part(ROWS, arrays)))
     if stray:
         raise ModelFileError(f"tagger: array {stray[0]!r:.80} belongs neither to the model nor to the features")
     model = restored({**fields, "facts": facts["model"]}, part(MODEL, arrays), "tagger")
@@ -160,11 +203,13 @@ def restored_tagger(fields: Mapping[str, Any], arrays: Arrays) -> FittedTagger:
         words = vectorizer_class(model.name).FittedState.restore(part(FEATURES, arrays), facts["features"])
         if model.trained_on.label_names is None:
             raise ModelFileError("a tagger needs label names, but there are none")
-        if words.n_features != model.n_features:
+        states = LabelStates.restore(facts.get("labels", {}), model.trained_on.label_names)
+        rows = KeptRows.restore(part(ROWS, arrays), facts["rows"]) if "rows" in facts else None
+        if words.n_features < model.n_features or (rows is None and words.n_features > model.n_features):
             raise ModelFileError(f"{words.n_features} features for a model of {model.n_features}")
         texts = _restored_texts(part(TEXTS, arrays))
         calibration = _restored_calibration(part(CALIBRATION, arrays), facts.get("calibration"), model)
-        tagger = FittedTagger(words, model, texts, calibration, fields.get("data_fingerprint"))
+        tagger = FittedTagger(words, model, texts, calibration, fields.get("data_fingerprint"), rows, states)
         _ = tagger.ids  # names that are not distinct are refused now
     except LabelwoodError as error:
         raise ModelFileError(f"tagger: {error}") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from labelwood.calibration.fit import calibration_of, enough_rows
@@ -27,6 +28,9 @@ from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
 from labelwood.storage.save import save_folder
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
+from labelwood.tagger.kept_rows import KeptRows, kept_bytes
+from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
+from labelwood.tagger.learning import Learnt, Lesson, learned
 from labelwood.tagger.reasons import TagReason
 from labelwood.topk import TopK
 
@@ -36,7 +40,9 @@ from labelwood.topk import TopK
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
 USUAL_K = 5
-_OWN = ("model", "seed", "n_threads", "features", "model_params", "assign")
+_OWN = ("model", "seed", "n_threads", "features", "model_params", "assign", "keep_rows")
+# Training rows are kept for later corrections unless they are told to, or take more bytes than this.
+MOST_KEPT_BYTES = 100_000_000
 
 
 class Tagger(Estimator):
@@ -48,7 +54,9 @@ class Tagger(Estimator):
     and n-grams, such as "hsoftmax". model_params: parameters of a model that is given by name. scikit-learn reaches the
     parts as "model__C" and "features__min_df". assign: the rule by which `predict(assign=True)` gives labels: "f1",
     "f1-macro", "f1-sample", "precision=0.9", "recall=0.8" or "count=4"; learning it, and how sure answers are, takes
-    about as long again as training, so None leaves it out. The constructor only stores; `fit` validates.
+    about as long again as training, so None leaves it out.
+    keep_rows: keep the training rows, compactly, so that `learn` can teach
+    the model corrections; None: if they take at most 100 MB. The constructor only stores; `fit` validates.
     """
 
     def __init__(
@@ -60,6 +68,7 @@ class Tagger(Estimator):
         features: Mapping[str, Any] | None = None,
         model_params: Mapping[str, Any] | None = None,
         assign: str | None = None,
+        keep_rows: bool | None = None,
     ) -> None:
         self.model = model
         self.seed = seed
@@ -67,6 +76,7 @@ class Tagger(Estimator):
         self.features = features
         self.model_params = model_params
         self.assign = assign
+        self.keep_rows = keep_rows
 
     def __repr__(self) -> str:
         return f"Tagger(model={self.model!r}, seed={self.seed})"
@@ -135,6 +145,8 @@ class Tagger(Estimator):
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
         rows, y, label_names = _training_rows(texts, labels)
+        if self.keep_rows not in (None, True, False):
+            raise ParamError(f"Tagger: keep_rows must be True, False or None, but is {self.keep_rows!r}")
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
         naming.name_ids(label_names)
@@ -153,8 +165,51 @@ class Tagger(Estimator):
             if enough_rows(data):
                 calibration = calibration_of(model, data, rule)
         seen = texts_fingerprint(rows, y, label_names)
-        self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept, calibration, seen)
+        ids = texts.row_ids if isinstance(texts, Dataset) else None
+        kept_rows = self._kept_rows(x, y, rows, ids)
+        self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept, calibration, seen, kept_rows)
         return self
+
+    def _kept_rows(self, x: Any, y: Any, texts: Sequence[str], ids: Sequence[str] | None) -> KeptRows | None:
+        """The training rows for later corrections, if they are to be kept."""
+        if self.keep_rows is False or (self.keep_rows is None and kept_bytes(x, y) > MOST_KEPT_BYTES):
+            return None
+        return KeptRows.of(x, y, texts, ids)
+
+    def learn(
+        self,
+        texts: Iterable[str] | Dataset,
+        labels: Any = None,
+        ids: Sequence[str] | None = None,
+        *,
+        refit: bool = False,
+        progress: Progress = SILENT,
+    ) -> Learnt:
+        """What the tagger made of corrections: texts and a list of label names for each, or a Dataset with texts.
+
+        Unknown labels and words are new ones. A row replaces all earlier rows with its id or its text; retired labels
+        are answered again. A linear tree is taught the rows at once, as is dxml; other models are trained again when
+        that takes seconds or more than a tenth of the rows wait for it, or with refit. Until then new labels are
+        answered by their nearest examples, and corrected texts as they were corrected.
+        """
+        taught, learnt = learned(
+            self.fitted_, _lesson(texts, labels, ids), refit=refit, n_threads=self.n_threads, progress=progress
+        )
+        self._fitted = taught
+        return learnt
+
+    def change_labels(self, action: str, *names: str, text: str | None = None) -> str:
+        """What was done, for people: "add" names, "rename" or "merge" one into another, "retire" or "forbid" names.
+
+        text: an example of the label that is added. A retired label is never answered until it is taught or added
+        again; a forbidden one is refused in what is taught, too. Rows of a merged label become the other one's.
+        """
+        self._fitted, message = changed_labels(self.fitted_, action, names, text, self.n_threads)
+        return message
+
+    def label_table(self) -> list[LabelRow]:
+        """Every label with its rows and its state: "in use", "new", "retired", "forbidden", "merged into ..."."""
+        return label_table(self.fitted_)
 
     def _new_model(self, recommended: str) -> Model[Any, Any]:
         """An untrained model with checked settings; recommended: what "auto" stands for."""
@@ -340,6 +395,23 @@ def _training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_m
     if y.nnz == 0:
         raise DataError("no text has a label: there is nothing to learn")
     return rows, y, label_names
+
+
+def _lesson(texts: Any, labels: Any, ids: Sequence[str] | None) -> Lesson:
+    """The texts, label names and ids to learn from, checked; texts without any label are corrections, too."""
+    if isinstance(texts, Dataset):
+        if labels is not None or ids is not None:
+            raise DataError("learn takes a Dataset alone, or texts, labels and ids")
+        rows, y, ids = _texts_of(texts), texts.y, texts.row_ids
+        names = tuple(texts.label_names or (str(number) for number in range(texts.n_labels)))
+    else:
+        rows = checked_texts(texts)
+        y, names = _named_labels(_labels_for(labels))
+        _check_as_many(len(rows), y.shape[0])
+    if ids is not None and len(ids) != len(rows):
+        raise DataError(f"there are {len(rows)} texts but {len(ids)} ids: each text needs its own")
+    lists = [[names[label] for label in row] for row in np.split(y.indices, y.indptr[1:-1])] if len(rows) else []
+    return Lesson(rows, lists, ids)
 
 
 def _named_labels(labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:

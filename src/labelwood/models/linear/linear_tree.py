@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError
@@ -27,7 +28,7 @@ from labelwood.models.linear.kept_rows import KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, LinearTreeParams, SearchResult
 from labelwood.models.linear.tree_choice import built_tree, given_tree, leaf_size, vectors_for_tree
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
-from labelwood.models.linear.tree_update import Update, extended_ranks, joined_rows, updated_tree
+from labelwood.models.linear.tree_update import Update, extended_ranks, joined_rows, updated_tree, widened_ranks
 from labelwood.models.linear.weight_blocks import (
     WeightBlocks,
     rank_features,
@@ -127,26 +128,36 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         *,
         sample_weight: Any = None,
         earlier: Any = None,
+        changed: Iterable[int] = (),
         progress: Progress = SILENT,
     ) -> LinearTree:
         """The model itself, taught new rows x with labels y (or a Dataset); an untrained model is fitted.
 
-        Columns of y beyond those known, and ids or names that are not known, are new labels. Only nodes above a label
-        of a new row are trained again, from their present weights, on the earlier rows and the new ones. The earlier
-        rows are those the model kept (keep_rows=True) with their weights, or `earlier`, a pair (x, y) or a Dataset.
-        sample_weight: how much each new row counts. Retired labels in y are answered again.
+        Columns of y beyond those known, and ids or names that are not known, are new labels; columns of x beyond those
+        known are new features. Only nodes above a label of a new row are trained again, from their present weights, on
+        the new rows and the earlier ones (a sample of them, where these are many). The earlier rows are those the model
+        kept (keep_rows=True) with their weights, or `earlier`, a pair (x, y) or a Dataset. changed: labels whose nodes
+        are trained again too, their leaves from nothing: those of rows that were taken back. sample_weight: how much
+        each new row counts. Retired labels in y are answered again.
         """
         if self._fitted is None:
             return self.fit(x, y, sample_weight=sample_weight, progress=progress)
         state = self.fitted_
         data = checked_input(x, y, sample_weight=sample_weight, progress=progress, what="partial_fit")
-        self._checked_features(x)
+        self._check_width(x, data.x)
         new_y, classes = grown_labels(state.trained_on.classes, data.y, data.classes, by_column=isinstance(x, Dataset))
-        before = self._earlier_rows(earlier, classes)
-        self._fitted = _updated(state, replace(data, y=new_y, classes=classes), before, self._threads())
+        before = self._earlier_rows(earlier, classes, data.x.shape[1])
+        again = state.checked_labels(changed, "changed")
+        self._fitted = _updated(state, replace(data, y=new_y, classes=classes), before, again, self._threads())
         return self
 
-    def _earlier_rows(self, earlier: Any, classes: Classes) -> KeptRows:
+    def _check_width(self, x: Any, rows: sparse.csr_matrix) -> None:
+        """Refuse rows that have fewer columns than the model, or others: those of a data frame are known by name."""
+        trained_on = self.fitted_.trained_on
+        if rows.shape[1] <= trained_on.n_features or trained_on.column_names is not None:
+            self._checked_features(x)
+
+    def _earlier_rows(self, earlier: Any, classes: Classes, n_features: int) -> KeptRows:
         kept = self.fitted_.kept_rows
         if earlier is None and kept is not None:
             return kept
@@ -161,7 +172,9 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         if len(pair) != 2:
             raise DataError(f"earlier must be a pair (x, y) or a Dataset, but has {len(pair)} parts")
         data = checked_input(*pair, what="earlier")
-        self._checked_features(pair[0])
+        self._check_width(pair[0], data.x)
+        if data.x.shape[1] > n_features:
+            raise DataError(f"the earlier rows have {data.x.shape[1]} features, the new rows {n_features}")
         y = data.y
         if not isinstance(earlier, Dataset) and (data.classes.names is not None or data.classes.ids is not None):
             y, _ = grown_labels(classes, y, data.classes, by_column=False)
@@ -284,22 +297,39 @@ def _training_rows(
     )
 
 
-def _updated(state: FittedLinearTree, data: FitInput, before: KeptRows, n_threads: int | None) -> FittedLinearTree:
-    """The state after new rows, whose labels are in the state's columns and new ones behind; before: earlier rows."""
+def _updated(
+    state: FittedLinearTree,
+    data: FitInput,
+    before: KeptRows,
+    changed: npt.NDArray[np.int64],
+    n_threads: int | None,
+) -> FittedLinearTree:
+    """The state after new rows, whose labels are in the state's columns and new ones behind; before: earlier rows.
+
+    changed: labels of rows that are in neither, but that the state was trained on.
+    """
     settings = replace(state.settings, n_threads=n_threads)
     n_new = data.n_labels - state.n_labels
-    x = joined_rows(before.x, data.x, state.n_features)
+    x = joined_rows(before.x, data.x, data.x.shape[1])
     y = joined_rows(before.y, data.y, data.n_labels)
     both = replace(data, x=x, y=y, row_weights=_joined_weights(before, data))
-    rank = extended_ranks(state.feature_rank, data.x)
-    vectors = label_vectors(normalized_rows(x), y, n_threads=n_threads) if n_new else x[:0]
+    rank = extended_ranks(widened_ranks(state.feature_rank, data.x.shape[1]), data.x)
+    by_label = y.tocsc()
+
+    def vectors(labels: npt.NDArray[np.int64]) -> sparse.csr_matrix:
+        of_labels = by_label[:, labels].tocsr()
+        shown = np.flatnonzero(np.diff(of_labels.indptr))
+        return label_vectors(normalized_rows(x[shown]), of_labels[shown], n_threads=n_threads)
+
+    new_vectors = vectors(np.arange(state.n_labels, data.n_labels)) if n_new else x[:0]
     update = Update(
         _training_rows(settings, both, rank, state.C),
         before.x.shape[0],
         vectors,
-        ranked_rows(vectors[state.n_labels :], rank, settings.normalize) if n_new else ranked_rows(x[:0], rank, False),
+        ranked_rows(new_vectors, rank, settings.normalize),
         settings.max_leaf,
         settings.seed,
+        changed,
     )
     trees, blocks = [], []
     for number, (tree, weights) in enumerate(zip(state.trees, state.blocks, strict=True)):
@@ -339,7 +369,10 @@ def _trained_on_both(earlier: TrainedOn, data: FitInput, kept: FitInput | None) 
         return replace(kept.trained_on(), column_names=earlier.column_names)
     counts = data.trained_on().label_counts
     counts[: earlier.n_labels] += earlier.label_counts
-    return replace(earlier, n_rows=earlier.n_rows + int(data.x.shape[0]), label_counts=counts, classes=data.classes)
+    n_rows, n_features = data.x.shape
+    return replace(
+        earlier, n_rows=earlier.n_rows + n_rows, n_features=n_features, label_counts=counts, classes=data.classes
+    )
 
 
 def _as_stored(state: FittedLinearTree, budget: int | None, n_threads: int | None) -> FittedLinearTree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from labelwood.models.linear.tree_nodes import first_blocks, n_classifiers
 from labelwood.models.linear.weight_blocks import Earlier, WeightBlocks
 
 Int64 = npt.NDArray[np.int64]
+LabelVectors = Callable[[Int64], sparse.csr_matrix]  # the vectors of some labels, made when they are asked for
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,11 @@ class Grown:
     old_nodes: Int64
 
 
-def with_labels(tree: LabelTree, leaves: Int64, vectors: sparse.csr_matrix, max_leaf: int, seed: int) -> Grown:
+def with_labels(tree: LabelTree, leaves: Int64, vectors: LabelVectors, max_leaf: int, seed: int) -> Grown:
     """The tree in which new label n_labels + i is in leaf leaves[i], at its end.
 
-    A leaf that grew beyond max_leaf becomes an inner node over leaves made by balanced 2-means on `vectors`, those of
-    all labels, old and new.
+    A leaf that grew beyond max_leaf becomes an inner node over leaves made by balanced 2-means on `vectors` of its
+    labels, old and new.
     """
     if not len(leaves):
         return Grown(tree, np.arange(tree.n_nodes, dtype=np.int64))
@@ -41,7 +43,7 @@ def with_labels(tree: LabelTree, leaves: Int64, vectors: sparse.csr_matrix, max_
         if sizes[leaf] <= max_leaf:
             continue
         labels = np.flatnonzero(holder == leaf)
-        below = build_tree("balanced", vectors=vectors[labels], max_leaf=max_leaf, seed=seed)
+        below = build_tree("balanced", vectors=vectors(labels), max_leaf=max_leaf, seed=seed)
         first = len(parents)
         parents = np.concatenate([parents, np.where(below.parent[1:] == 0, leaf, first + below.parent[1:] - 1)])
         holder[labels] = first + below.leaf_of_labels - 1

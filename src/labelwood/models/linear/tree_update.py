@@ -10,7 +10,14 @@ from scipy import sparse
 
 from labelwood.labelindex.tree import LabelTree
 from labelwood.models.linear.block_edits import BlockRange, joined_blocks
-from labelwood.models.linear.tree_growth import Grown, replaced_blocks, start_of, touched_nodes, with_labels
+from labelwood.models.linear.tree_growth import (
+    Grown,
+    LabelVectors,
+    replaced_blocks,
+    start_of,
+    touched_nodes,
+    with_labels,
+)
 from labelwood.models.linear.tree_negatives import best_leaves, matched_rows
 from labelwood.models.linear.tree_nodes import training_nodes
 from labelwood.models.linear.tree_training import MatchOptions, TrainingRows, costed, with_extra
@@ -20,6 +27,11 @@ from labelwood.progress import Progress
 # From earlier weights the solver needs few passes: measured on three data sets, five give the precision of twenty
 # within 0.4, in about half the time.
 UPDATE_PASSES = 5
+# Nodes that start from earlier weights learn from the new rows and a sample of the earlier ones. EURLEX57K, 1,010 rows
+# with 96 new labels after 43,990 rows: three sampled rows for each new one find more of the new
+# labels than all rows do (73 against 61 of 168), at a P@5 of all labels of 67.9 against 68.1.
+EARLIER_FOR_EACH = 3
+FEWEST_EARLIER = 2_000
 _LEAF_BEAM = 16  # nodes per level in the search for the best leaf of a new label
 
 
@@ -29,16 +41,22 @@ class Update:
 
     data: TrainingRows
     first_new: int
-    vectors: sparse.csr_matrix  # of all labels, for leaves that must be split; empty columns if there are none new
+    vectors: LabelVectors  # for leaves that must be split
     new_rows: Rows  # the mean rows of the new labels
     max_leaf: int
     seed: int
+    changed: npt.NDArray[np.int64]  # labels of rows that the weights know but `data` does not hold
 
 
 def joined_rows(first: sparse.csr_matrix, second: sparse.csr_matrix, n_columns: int) -> sparse.csr_matrix:
     """Both matrices below each other, widened to n_columns."""
     parts = [sparse.csr_matrix((m.data, m.indices, m.indptr), shape=(m.shape[0], n_columns)) for m in (first, second)]
     return sparse.vstack(parts, format="csr", dtype=np.float32)
+
+
+def widened_ranks(feature_rank: npt.NDArray[np.int32], n_features: int) -> npt.NDArray[np.int32]:
+    """The feature ranks with -1 for columns behind those known: no row has used them yet."""
+    return np.pad(feature_rank, (0, n_features - len(feature_rank)), constant_values=-1)
 
 
 def extended_ranks(feature_rank: npt.NDArray[np.int32], x: sparse.csr_matrix) -> npt.NDArray[np.int32]:
@@ -66,7 +84,13 @@ def updated_tree(
         leaves = best_leaves(tree, wide, update.new_rows, link, _LEAF_BEAM, threads)
     grown = with_labels(tree, leaves, update.vectors, update.max_leaf, update.seed)
     start = start_of(grown, tree, wide, update.first_new)
-    touched = touched_nodes(grown, start, _labels_of_new_rows(data.by_label, update.first_new))
+    taken_back = np.zeros(grown.tree.n_labels, bool)
+    taken_back[update.changed] = True
+    # What a row that was taken back has taught its leaf cannot be told from the rest: the leaf begins again. In the
+    # nodes above it was one of many.
+    again = np.unique(grown.tree.leaf_of_labels[update.changed])
+    start.first_block[again], start.n_children[again] = -1, 0
+    touched = touched_nodes(grown, start, taken_back | _labels_of_new_rows(data.by_label, update.first_new))
     if not len(touched):
         return grown.tree, replaced_blocks(grown, start, touched, None)
     nodes = costed(training_nodes(grown.tree), grown.tree, data)
@@ -75,19 +99,48 @@ def updated_tree(
         nodes = replace(
             with_extra(nodes, brought.moved(_new_nodes(grown, tree), grown.tree.n_nodes)), extra_alone=match.alone
         )
-    options = replace(data.options, max_passes=min(data.options.max_passes, UPDATE_PASSES))
-    trained = train_blocks(
-        rows=data.rows,
-        n_features=data.n_features,
-        y_by_place=data.by_label[:, grown.tree.label_order],
-        nodes=nodes.take(touched),
-        options=options,
-        progress=progress,
-        what="updating classifiers",
-        earlier=replace(start, first_block=start.first_block[touched], n_children=start.n_children[touched]),
-        row_cost=data.row_cost,
+    fresh = start.first_block[touched] < 0
+    warm, cold = touched[~fresh], touched[fresh]
+    few = replace(data.options, max_passes=min(data.options.max_passes, UPDATE_PASSES))
+    parts = []
+    for chosen, options, row_cost in (
+        (warm, few, _sample_costs(data, update.first_new, update.seed)),
+        (cold, data.options, data.row_cost),
+    ):
+        if not len(chosen):
+            continue
+        trained = train_blocks(
+            rows=data.rows,
+            n_features=data.n_features,
+            y_by_place=data.by_label[:, grown.tree.label_order],
+            nodes=nodes.take(chosen),
+            options=options,
+            progress=progress,
+            what="updating classifiers",
+            earlier=replace(start, first_block=start.first_block[chosen], n_children=start.n_children[chosen]),
+            row_cost=row_cost,
+        )
+        parts.append(BlockRange(trained, 0, len(trained.child_start) - 1))
+    return grown.tree, replaced_blocks(
+        grown, start, np.concatenate([warm, cold]), joined_blocks(data.n_features, parts)
     )
-    return grown.tree, replaced_blocks(grown, start, touched, trained)
+
+
+def _sample_costs(data: TrainingRows, first_new: int, seed: int) -> npt.NDArray[np.float32] | None:
+    """The cost of every row: of many earlier rows a sample counts for all, and those left out have the cost 0.
+
+    The weights to start from hold what the rows left out have taught: what is solved for is a part of the dual.
+    """
+    n_new = len(data.rows) - first_new
+    size = max(FEWEST_EARLIER, EARLIER_FOR_EACH * n_new)
+    if 2 * size > first_new:
+        return data.row_cost
+    cost = np.ones(len(data.rows), np.float32) if data.row_cost is None else data.row_cost.copy()
+    chosen = np.random.default_rng(seed).permutation(first_new)[:size]
+    factor = np.zeros(first_new, np.float32)
+    factor[chosen] = first_new / size
+    cost[:first_new] *= factor
+    return cost
 
 
 def _labels_of_new_rows(by_label: sparse.csc_matrix, first_new: int) -> npt.NDArray[np.bool_]:

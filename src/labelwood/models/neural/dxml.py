@@ -142,6 +142,12 @@ class FittedDXML(Fitted[DXMLParams]):
         trained_on = replace(self.trained_on, n_rows=n_rows + int(x.shape[0]), label_counts=counts, classes=classes)
         return replace(self, trained_on=trained_on, label_vectors=vectors, index=index)
 
+    def without(self, rows: npt.NDArray[np.int64]) -> FittedDXML:
+        """The state in which some training rows, by their numbers, no longer vote."""
+        index = self.index.without(rows)
+        counts = np.bincount(index.y.indices, minlength=self.n_labels).astype(np.int64)
+        return replace(self, trained_on=replace(self.trained_on, label_counts=counts), index=index)
+
     # storage
 
     @classmethod

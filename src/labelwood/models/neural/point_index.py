@@ -81,6 +81,11 @@ class PointIndex:
         all_points = np.concatenate([self.points(), points])
         return PointIndex.of(all_points, joined, np.concatenate([self.rows, rows]), self.centroids.floats())
 
+    def without(self, rows: Int64) -> PointIndex:
+        """The index without the points of some training rows."""
+        kept = ~np.isin(self.rows, rows)
+        return PointIndex.of(self.points()[kept], self.y[kept], self.rows[kept], self.centroids.floats())
+
     def arrays(self) -> Arrays:
         """The index as named arrays; `restore` takes them back."""
         return {

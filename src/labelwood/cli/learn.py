@@ -1,0 +1,75 @@
+"""`labelwood learn`: a saved tagger takes in corrections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelwood.cli import options
+
+
+def command(
+    model: options.ModelFolder,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A table of texts, labels and perhaps ids; without it the journal DIR.corrections.jsonl.",
+        ),
+    ] = None,
+    refit: Annotated[bool, typer.Option("--refit", help="Train the model again on all rows.")] = False,
+    threads: options.Threads = None,
+    text: options.Text = None,
+    labels: options.Labels = None,
+    separator: options.Separator = None,
+    format: options.Format = None,
+    on_bad_row: options.OnBadRow = "error",
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Teach a tagger new rows, new tags and corrections.
+
+    A row replaces the earlier rows with its id or its text. The folder holds the old tagger until the new one is whole.
+    """
+    from dataclasses import asdict
+
+    from labelwood.cli.changing import Changing
+    from labelwood.cli.console import show, show_json
+    from labelwood.cli.inputs import read_data
+    from labelwood.cli.progress import shown
+    from labelwood.errors import DataError
+    from labelwood.tagger.journal import journal_path, read_journal
+    from labelwood.tagger.learning import Lesson
+
+    changing = Changing(model, threads)
+    journal = None
+    with shown(quiet) as progress:
+        if data is not None:
+            rows = read_data(
+                data,
+                text=text,
+                labels=labels,
+                separator=separator,
+                format=format,
+                on_bad_row=on_bad_row,
+                progress=progress,
+                quiet=quiet or json,
+            )
+            learnt = changing.tagger.learn(rows, refit=refit, progress=progress)
+        else:
+            journal = read_journal(model)
+            if journal is None and not refit:
+                raise DataError(f"{journal_path(model)}: holds no corrections; give a FILE of them, or --refit")
+            lesson = Lesson((), ()) if journal is None else journal.lesson
+            learnt = changing.tagger.learn(lesson.texts, lesson.labels, lesson.ids, refit=refit, progress=progress)
+        if learnt.how != "nothing":
+            changing.save()
+    applied = None if journal is None else journal.set_aside()
+    if json:
+        show_json({"out": str(model), **asdict(learnt), "applied": None if applied is None else str(applied)})
+        return
+    show(learnt.text())
+    if applied is not None and not quiet:
+        show(f"the journal is now {applied.name}")
