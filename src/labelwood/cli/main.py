@@ -16,6 +16,7 @@ import typer
 
 from labelwood.cli import (
     bench_balance,
+    compare,
     data_convert,
     data_fetch,
     data_info,
@@ -46,7 +47,7 @@ data = typer.Typer(
     help="Look at, convert, split, make and fetch data sets.", no_args_is_help=True, rich_markup_mode=None
 )
 
-for module in (demo, train, predict, evaluate, explain, inspect, models, serve):
+for module in (demo, train, predict, evaluate, compare, explain, inspect, models, serve):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(data, name="data")
 for module in (data_info, data_convert, data_split, data_synth, data_fetch):

@@ -61,9 +61,7 @@ def parts_of(train: Dataset, test: Dataset) -> Parts:
     if train.label_names is None or test.label_names is None:
         if test.n_labels > train.n_labels:
             raise DataError(f"{test.source}: has {test.n_labels} labels, but {train.source} has {train.n_labels}")
-        wide = sparse.csr_matrix(
-            (test.y.data, test.y.indices, test.y.indptr), shape=(test.n_rows, train.n_labels)
-        )
+        wide = sparse.csr_matrix((test.y.data, test.y.indices, test.y.indptr), shape=(test.n_rows, train.n_labels))
         return Parts(train, replace(test, y=wide, label_names=train.label_names))
     if tuple(train.label_names) == tuple(test.label_names):
         return Parts(train, test)

@@ -123,7 +123,7 @@ def reliability(hits: Hits, chances: npt.NDArray[np.float32]) -> dict[str, Any]:
 def confusions(hits: Hits) -> list[tuple[int, int, int]]:
     """(missed label, label given in its place, rows), most frequent first.
 
-    A row's answers are as many as it has labels, five at most; each wrong one is counted with each label not among them.
+    A row's answers are as many as it has labels, five at most; each wrong one is counted with each label they lack.
     """
     places = np.arange(min(K, hits.top.k))
     asked = places[None, :] < np.minimum(hits.n_true, K)[:, None]

@@ -31,7 +31,7 @@ class Outcome:
 
 
 def run_task(task: dict[str, Any], folder: Path, title: str, progress: Progress, seconds: float | None) -> Outcome:
-    """The outcome of one task; its messages are in folder/PHASE.log. RunError if it fails or needs more than `seconds`."""
+    """The outcome of one task; its messages are in folder/PHASE.log. RunError if it fails, or lasts over `seconds`."""
     phase = task["phase"]
     folder.mkdir(parents=True, exist_ok=True)
     task_file, log = folder / f"{phase}.task.json", folder / f"{phase}.log"

@@ -90,9 +90,7 @@ def compared(models: Sequence[RowScores], *, seed: int = 0, n_resamples: int = R
     behind = gained[:, best, np.arange(n_metrics)][:, None, :] - gained  # (n_rows, n_models, n_metrics)
     random = np.random.default_rng(seed)
     sums = _resampled(np.concatenate([gained.reshape(n_rows, -1), possible], axis=1), n_resamples, random)
-    resampled = _per_cent(
-        sums[:, :-n_metrics].reshape(n_resamples, len(models), n_metrics), sums[:, None, -n_metrics:]
-    )
+    resampled = _per_cent(sums[:, :-n_metrics].reshape(n_resamples, len(models), n_metrics), sums[:, None, -n_metrics:])
     differences = resampled[:, best, np.arange(n_metrics)][:, None, :] - resampled
     low, high = np.quantile(resampled, (0.025, 0.975), axis=0)
     difference_low, difference_high = np.quantile(differences, (0.025, 0.975), axis=0)
