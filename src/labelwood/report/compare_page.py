@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from pathlib import PurePath
 
 from labelwood.metrics.bands import BANDS
+from labelwood.metrics.evaluate import DEFAULT_KS
 from labelwood.report import compare_words as words
 from labelwood.report.compare_words import Report
 from labelwood.report.pictures import STYLE, Axis, bars, key, lines, scatter, whiskers
 
+MEANINGS = {
+    "P": "the share of the first answers that is right",
+    "nDCG": "the same, early answers counting more",
+    "PSP": "right answers, rare labels counting more",
+    "R": "the share of a row's labels that is found",
+    "F1": "the balance of both, mean over rows",
+}
 NUMBERS = "report"  # the id of the element that holds the numbers
 _CSS = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1a1a1a;--soft:#f3f4f6;--rule:#cfd4da}
@@ -23,9 +31,10 @@ h3{font-size:1rem;margin-bottom:.3rem}
 .lead{background:var(--soft);padding:.8rem 1.1rem;border-radius:.5rem}.lead p{margin:.3rem 0}
 .row{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0;min-width:0}figcaption{font-size:.85rem;max-width:36rem}
 svg{max-width:100%;height:auto}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}td.word{white-space:normal;text-align:left}
+.wide{overflow-x:auto;margin-top:.8rem}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
+th{vertical-align:bottom}td{white-space:nowrap}
+th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--rule)}
+th:first-child,td:first-child{text-align:left}th[colspan]{padding-top:.8rem}td.word{white-space:normal;text-align:left}
 td.best{font-weight:700}ul.key{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.4rem 0}
 ul.key svg{vertical-align:-3px}blockquote{margin:.4rem 0;padding:.4rem .8rem;background:var(--soft);border-radius:.4rem}
 pre{background:var(--soft);padding:.7rem 1rem;overflow-x:auto;border-radius:.4rem;white-space:pre-wrap}
@@ -39,7 +48,7 @@ th,td{padding:.15rem .35rem}.wide{overflow:visible}}
 def page(report: Report, command: str) -> str:
     """The whole page; command: what makes it again."""
     data = report["data"]
-    title = f"Comparison on {data['source']}"
+    title = f"Comparison on {'/'.join(PurePath(data['source']).parts[-2:])}"
     sections = [
         _lead(report),
         _accuracy(report),
@@ -93,7 +102,13 @@ def _accuracy(report: Report) -> str:
             row = figures["compared"][metric]
             rows.append((title, row["value"], row["low"], row["high"]))
         pictures.append(_figure(whiskers(rows, f"{metric}, per cent", f"{metric} of each model"), f"{metric}: {what}."))
-    tables = "".join(_table(header, rows) for _, header, rows in words.metric_tables(report))
+    tables = words.metric_tables(report)
+    width = len(tables[0][1])
+    head = ["", *(f"at {k}" if not place else what for k in DEFAULT_KS for place, what in enumerate(("", "95 %", "p")))]
+    body = "".join(
+        f'<tr><th colspan="{width}" scope="rowgroup">{escape(f"{kind}: {MEANINGS[kind]}")}</th></tr>{_rows(rows)}'
+        for kind, _, rows in tables
+    )
     alone = len(report["models"]) == 1
     marks = (
         ""
@@ -107,8 +122,9 @@ def _accuracy(report: Report) -> str:
     )
     return (
         f"<h2>How good the answers are</h2><p>Per cent. Lines are 95 % intervals from {report['n_resamples']:,} "
-        f"resamples of the test rows.{marks} F1 is the mean over rows.</p>"
-        f'<div class="row">{"".join(pictures)}</div>{tables}'
+        f"resamples of the test rows.{marks}</p>"
+        f'<div class="row">{"".join(pictures)}</div>'
+        f"{_table(head, (), body)}"
     )
 
 
@@ -255,12 +271,14 @@ def _figure(picture: str, caption: str) -> str:
     return f"<figure>{picture}{told}</figure>"
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def _rows(rows: Sequence[Sequence[str]]) -> str:
+    lines_ = []
+    for row in rows:
+        cells = "".join(f"<td{' class=best' if cell.endswith(' *') else ''}>{escape(cell)}</td>" for cell in row)
+        lines_.append(f"<tr>{cells}</tr>")
+    return "".join(lines_)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], body: str = "") -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{' class=best' if cell.endswith(' *') else ''}>{escape(cell)}</td>" for cell in row)
-        + "</tr>"
-        for row in rows
-    )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body or _rows(rows)}</tbody></table></div>'

@@ -19,10 +19,10 @@ NAMES = {"sample-F1": "F1"}
 
 # metric -> what being best in it means
 STRENGTHS = {
-    "P@1": "the first answer (P@1)",
-    "nDCG@5": "the order of the first five (nDCG@5)",
-    "PSP@5": "rare labels (PSP@5)",
-    "R@5": "finding a row's labels in five answers (R@5)",
+    "P@1": "the first answer",
+    "nDCG@5": "the order of the first five",
+    "PSP@5": "rare labels",
+    "R@5": "finding a row's labels in five answers",
 }
 # cost -> (what being least in it means, how it is written)
 SAVINGS = {
@@ -49,7 +49,7 @@ def headline(report: Report) -> list[str]:
     by_title: dict[str, list[str]] = {}
     for metric, what in STRENGTHS.items():
         best = report["best"][metric]
-        by_title.setdefault(best, []).append(f"{what}, {models[best]['compared'][metric]['value']:.1f}")
+        by_title.setdefault(best, []).append(f"{what} ({metric} {models[best]['compared'][metric]['value']:.1f})")
     for title, strengths in by_title.items():
         sentences.append(f"{title} is best at {listed(strengths)}.")
     # A model that knows nothing is always cheap: only models that compete are worth naming here.
@@ -61,7 +61,9 @@ def headline(report: Report) -> list[str]:
         savings.setdefault(least["title"], []).append(f"{what} ({cost_text(cost, least['costs'][cost])})")
     if len(good) > 1:
         of_good = [f"{title} {listed(parts)}" for title, parts in savings.items()]
-        sentences.append(f"Of the {len(good)} models within {COMPETING:.0f} points of {MAIN}: {listed(of_good)}.")
+        sentences.append(
+            f"Of the {len(good)} models within {COMPETING:.0f} points of the best {MAIN}: {'; '.join(of_good)}."
+        )
     sentences += _chance(report) + _trade(report)
     return sentences
 
@@ -237,10 +239,5 @@ def settings_text(run: Mapping[str, Any]) -> str:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """'a', 'a and b', 'a, b and c'; with semicolons where the parts have commas."""
-    comma = "; " if any("," in part for part in parts) else ", "
-    return (
-        parts[0]
-        if len(parts) == 1
-        else comma.join(parts[:-1]) + f"{comma.rstrip() if comma == '; ' else ''} and {parts[-1]}"
-    )
+    """'a', 'a and b', 'a, b and c'."""
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"

@@ -27,7 +27,9 @@ svg .name{font-size:11px}
 )
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "12 4")
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 14, 44
-_LINE = 13  # the least distance between two names
+_FAR = 25.0  # points behind the best: farther models would press all others together, and are drawn at the edge
+_LINE = 13  # the height of a name, and the usual width of a letter of it
+_LETTER = 6.2
 
 
 @dataclass(frozen=True)
@@ -106,27 +108,28 @@ class Frame:
 
 
 def scatter(
-    points: Sequence[tuple[str, float, float]], x_label: str, y_label: str, title: str, *, width: int = 400
+    points: Sequence[tuple[str, float, float]], x_label: str, y_label: str, title: str, *, width: int = 345
 ) -> str:
-    """Points with their names, less (left, log scale) and more (up) being better, and the line of those none beats."""
-    frame = Frame(
-        axis_around(x_label, [x for _, x, _ in points], log=True),
-        axis_around(y_label, [y for _, _, y in points]),
-        width,
-        300,
-    )
+    """Points with their names, less (left, log scale) and more (up) being better, and the line of those none beats.
+
+    Points far below the best stand at the lower edge, with their value beside the name.
+    """
+    floor = far_below(max(y for _, _, y in points))
+    x_axis = axis_around(x_label, [x for _, x, _ in points], log=True)
+    frame = Frame(x_axis, axis_around(y_label, [y for _, _, y in points if y >= floor]), width, 300)
     parts = [frame.axes()]
     front = pareto_front([(x, y) for _, x, y in points])
-    corners = [frame.at(*points[place][1:]) for place in front]
+    inside = [max(y, frame.y.low) for _, _, y in points]
+    corners = [frame.at(points[place][1], inside[place]) for place in front]
     way = f"M{corners[0][0]:.1f} {corners[0][1]:.1f}"
     way += "".join(f"H{x:.1f}V{y:.1f}" for x, y in corners[1:])
     parts.append(f'<path class="front" d="{way}"/>')
-    places = [frame.at(x, y) for _, x, y in points]
-    rows = _apart([y + 4 for _, y in places])
-    for number_, ((name, x, y), (left, top), row) in enumerate(zip(points, places, rows, strict=True)):
-        to_left = left > 0.6 * width
-        parts.append(marker(number_, left, top, f"{name}: {number(x)}, {number(y)}"))
-        parts.append(_text(left - 9 if to_left else left + 9, row, name, "end" if to_left else "start", "name"))
+    places = [frame.at(x, y) for (_, x, _), y in zip(points, inside, strict=True)]
+    names = [name if y >= floor else f"{name} ({number(y)}, below)" for name, _, y in points]
+    for place, ((name, x, y), (left, top)) in enumerate(zip(points, places, strict=True)):
+        parts.append(marker(place, left, top, f"{name}: {number(x)}, {number(y)}"))
+    for name, (left, top) in zip(names, _name_places(names, places, frame), strict=True):
+        parts.append(_text(left, top, name, "start", "name"))
     description = "; ".join(f"{name}: {x_label} {number(x)}, {y_label} {number(y)}" for name, x, y in points)
     return _svg(width, 300, title, description, parts)
 
@@ -192,27 +195,35 @@ def bars(groups: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], y
     return _svg(width, 300, title, description, parts)
 
 
-def whiskers(rows: Sequence[tuple[str, float, float, float]], label: str, title: str, *, width: int = 400) -> str:
-    """A line a model: its value as a marker, its interval (low, high) as a whisker; the best is the farthest right."""
-    ends = [end for _, _, low, high in rows for end in (low, high)]
+def whiskers(rows: Sequence[tuple[str, float, float, float]], label: str, title: str, *, width: int = 515) -> str:
+    """A line a model: its value as a marker, its interval (low, high) as a whisker; the best is the farthest right.
+
+    The value stands at the end of the line; a model far below the best is an arrow at the left edge.
+    """
+    floor = far_below(max(value for _, value, _, _ in rows))
+    ends = [end for _, value, low, high in rows for end in (low, high) if value >= floor]
     axis = axis_around(label, ends, floor=0.0)
     names = max(len(name) for name, *_ in rows)
-    left, step = min(170, 14 + 7 * names), 26
+    left, step, right = min(170, 14 + 7 * names), 26, 52
     height = _TOP + step * len(rows) + _BOTTOM
 
     def across(value: float) -> float:
-        return left + (width - left - _RIGHT) * axis.share(value)
+        return left + (width - left - right) * axis.share(value)
 
     bottom = height - _BOTTOM
     parts = []
     for value in axis.ticks():
         parts.append(f'<path class="grid" d="M{across(value):.1f} {_TOP}V{bottom}"/>')
         parts.append(_text(across(value), bottom + 16, number(value), "middle"))
-    parts.append(f'<path class="axis" d="M{left} {bottom}H{width - _RIGHT}"/>')
-    parts.append(_text((left + width - _RIGHT) / 2, height - 8, label, "middle"))
+    parts.append(f'<path class="axis" d="M{left} {bottom}H{width - right}"/>')
+    parts.append(_text((left + width - right) / 2, height - 8, label, "middle"))
     for place, (name, value, low, high) in enumerate(rows):
         y = _TOP + step * (place + 0.5)
         parts.append(_text(left - 8, y + 4, name, "end"))
+        parts.append(_text(width - 6, y + 4, f"{value:.2f}", "end"))
+        if value < floor:
+            parts.append(_text(left + 4, y + 4, "\u25c2 far below", "start", "name"))
+            continue
         parts.append(f'<path class="line s{place % len(COLOURS)}" d="M{across(low):.1f} {y:.1f}H{across(high):.1f}"/>')
         parts.append(marker(place, across(value), y, f"{name}: {value:.2f} ({low:.2f} to {high:.2f})"))
     description = "; ".join(f"{name} {value:.2f}, {low:.2f} to {high:.2f}" for name, value, low, high in rows)
@@ -240,6 +251,11 @@ def key(place: int) -> str:
     return f'<svg width="34" height="16" aria-hidden="true">{line}{marker(place, 17, 8, "")}</svg>'
 
 
+def far_below(best: float) -> float:
+    """The value below which a model is drawn at the edge."""
+    return best - _FAR
+
+
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     """The places of points (cost, worth) that no other point beats in both, from the cheapest on."""
     front: list[int] = []
@@ -258,13 +274,32 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _apart(rows: Sequence[float]) -> list[float]:
-    """The same heights, moved down where two names would lie on each other."""
-    moved = list(rows)
-    last = -math.inf
-    for place in sorted(range(len(rows)), key=lambda place: rows[place]):
-        moved[place] = last = max(rows[place], last + _LINE)
-    return moved
+def _name_places(
+    names: Sequence[str], points: Sequence[tuple[float, float]], frame: Frame
+) -> list[tuple[float, float]]:
+    """Where each name begins: right, left, above or below its point, wherever it covers no point and no other name."""
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
+    chosen = []
+    for name, (x, y) in zip(names, points, strict=True):
+        wide = _LETTER * len(name)
+        places = [(x + 9, y + 4), (x - 9 - wide, y + 4)]
+        places += [(x + side, y + sign * step) for step in range(_LINE, 5 * _LINE, _LINE - 3) for sign in (-1, 1)
+                   for side in (-wide / 2, 6, -6 - wide)]  # fmt: skip
+        boxes = [(left, top - 9, left + wide, top + 3) for left, top in places]
+        free = [
+            place
+            for place, box in enumerate(boxes)
+            if box[0] > _LEFT and box[1] > 0 and box[2] < frame.width and box[3] < frame.height - _BOTTOM
+            and not any(_overlap(box, other) for other in taken)
+        ]  # fmt: skip
+        best = free[0] if free else 0
+        taken.append(boxes[best])
+        chosen.append(places[best])
+    return chosen
+
+
+def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _text(x: float, y: float, text: str, anchor: str, cls: str = "") -> str:
