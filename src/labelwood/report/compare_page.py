@@ -38,7 +38,7 @@ th:first-child,td:first-child{text-align:left}th[colspan]{padding-top:.8rem}td.w
 td.best{font-weight:700}ul.key{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.4rem 0}
 ul.key svg{vertical-align:-3px}blockquote{margin:.4rem 0;padding:.4rem .8rem;background:var(--soft);border-radius:.4rem}
 pre{background:var(--soft);padding:.7rem 1rem;overflow-x:auto;border-radius:.4rem;white-space:pre-wrap}
-.right{font-weight:700}.small{font-size:.85rem}
+.right{font-weight:700}.answer{white-space:nowrap}.small{font-size:.85rem}
 @media print{:root{--bg:#fff;--fg:#000;--soft:#fff;--rule:#888}body{max-width:none;margin:0;font-size:10pt}
 figure,table,article{break-inside:avoid}h2{break-after:avoid}details{display:block}table{font-size:7.5pt}
 th,td{padding:.15rem .35rem}.wide{overflow:visible}}
@@ -230,8 +230,8 @@ def _samples(report: Report) -> str:
         rows = []
         for title, given in sample["models"].items():
             answers = ", ".join(
-                f'<span class="{"right" if answer["right"] else "wrong"}">{"✓" if answer["right"] else "✗"} '
-                f"{escape(answer['label'])}</span> {answer['score']:.2f}"
+                f'<span class="answer{" right" if answer["right"] else ""}">{"✓" if answer["right"] else "✗"} '
+                f"{escape(answer['label'])} {answer['score']:.2f}</span>"
                 for answer in given["answers"]
             )
             rows.append(
