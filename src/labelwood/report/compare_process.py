@@ -65,7 +65,8 @@ def run_task(task: dict[str, Any], folder: Path, title: str, progress: Progress,
             if child.stdout is not None:
                 child.stdout.close()
     if "result" in last:
-        return Outcome(last["result"], cpu_s, peak_bytes)
+        # Linux lets ru_maxrss begin at what the parent held when it started the child, so its own count goes first.
+        return Outcome(last["result"], cpu_s, last["peak_bytes"] or peak_bytes)
     if late.is_set():
         raise RunError(f"stopped in phase {phase!r} after {seconds:.0f} s: the budget was used up")
     raise RunError(last.get("error") or _last_words(log, child.returncode))

@@ -2,7 +2,8 @@
 
     python -m labelwood.report.compare_run TASK.json
 
-Writes one JSON object a line to stdout: progress {"what", "done", "total"}, at the end {"result"} or {"error"}.
+Writes one JSON object a line to stdout: progress {"what", "done", "total"}, at the end {"result", "peak_bytes"} or
+{"error"}.
 """
 
 from __future__ import annotations
@@ -154,6 +155,15 @@ def _single_queries(trained: Trained, data: Dataset, progress: Progress) -> Any:
     return np.array(times)
 
 
+def _peak_bytes() -> int | None:
+    """The largest resident memory of this process so far, as Linux counts it; None elsewhere."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return None
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
 PHASES = {"train": train, "probe": probe, "answer": answer, "explain": explain}
 
 
@@ -163,7 +173,8 @@ def main(arguments: Sequence[str]) -> int:
     sys.stdout = sys.stderr  # what a library prints does not come between the lines
     task = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     try:
-        reports.line({"result": PHASES[task["phase"]](task, reports)})
+        result = PHASES[task["phase"]](task, reports)
+        reports.line({"result": result, "peak_bytes": _peak_bytes()})
     except LabelwoodError as error:
         reports.line({"error": str(error)})
         return 1
