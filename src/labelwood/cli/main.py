@@ -16,6 +16,7 @@ import typer
 
 from labelwood.cli import (
     bench_balance,
+    compare,
     data_convert,
     data_fetch,
     data_info,
@@ -49,6 +50,7 @@ data = typer.Typer(
 )
 
 for module in (demo, train, predict, evaluate, explain, learn, labels, inspect, models, serve):
+for module in (demo, train, predict, evaluate, compare, explain, inspect, models, serve):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(data, name="data")
 for module in (data_info, data_convert, data_split, data_synth, data_fetch):
