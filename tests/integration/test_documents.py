@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/tutorial.md", "docs/how-to/formats.md", "docs/how-to/scikit-learn.md", "docs/how-to/compare.md"]
+HOW_TO = [f"docs/how-to/{name}.md" for name in ("formats", "scikit-learn", "compare")]
+PAGES = ["README.md", "docs/tutorial.md", *HOW_TO]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

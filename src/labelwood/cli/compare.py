@@ -63,7 +63,7 @@ def command(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train several models on DATA and write one page that compares them.
+    """Train several models and compare them on one page.
 
     The page shows accuracy with intervals and tests, costs, rare labels, hard labels and sample rows with reasons. Runs
     that are finished are kept and used again, so a comparison can be stopped and go on, or get one more model.

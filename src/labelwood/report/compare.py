@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -30,10 +29,10 @@ from labelwood.topk import TopK
 SHOWN_ANSWERS = 3
 SHOWN_CHARACTERS = 400
 SHOWN_FEATURES = 12
-# A run on a part of the rows: two sizes, the second twice the first, tell how the time grows.
-PROBE_SHARE = 16
+# Time is estimated from a run on this part of the rows, in proportion. Most methods take more than that, few less, so
+# a model that does not fit by the estimate would hardly fit; one that takes longer is stopped at the deadline.
+PROBE_SHARE = 8
 LEAST_PROBE_ROWS = 500
-MOST_GROWTH = 1.6  # rows ^ growth; a steeper rise between two small parts is noise or the cost of starting
 # The reasons of the sample rows are quick; they may take this long after the budget.
 REASON_SECONDS = 30.0
 
@@ -161,27 +160,20 @@ def _task(run: Run, phase: str, data: Path, **more: Any) -> dict[str, Any]:
 
 
 def _estimate(runs: Sequence[Run], parts: Parts, data: Path, k: int, clock: Clock, progress: Progress) -> None:
-    """Set how long each run would take, from runs on parts of the rows; skip those that would not fit."""
+    """Set how long each run would take at least, from a run on a part of the rows; skip it if even that is too long."""
     n_rows = parts.train.n_rows
-    small = max(LEAST_PROBE_ROWS, n_rows // PROBE_SHARE)
-    if 4 * small > n_rows:
-        return  # the whole is hardly more than the parts would be: the deadline alone decides
+    size = max(LEAST_PROBE_ROWS, n_rows // PROBE_SHARE)
+    if 2 * size > n_rows:
+        return  # the whole is hardly more than the part would be: the deadline alone decides
     for place, run in enumerate(runs):
-        seconds = []
+        allowed = (clock.left() or 0.0) / (len(runs) - place + 1)
+        task = _task(run, "probe", data, n_rows=size, k=k)
         try:
-            for size in (small, 2 * small):
-                allowed = (clock.left() or 0.0) / (len(runs) - place + 1)
-                task = _task(run, "probe", data, n_rows=size, k=k)
-                result = run_task(task, run.folder, f"{run.entry.title}, estimate", progress, allowed).result
-                seconds.append(result["train_cpu_s"])
+            seconds = run_task(task, run.folder, f"{run.entry.title}, estimate", progress, allowed).result
         except RunError as error:
-            part = f"{size:,} of {n_rows:,} rows"
-            run.status, run.why = "skipped", f"an estimate from {part} was not possible: {error}"
+            run.status, run.why = "skipped", f"already a part of the rows, {size:,} of {n_rows:,}, failed: {error}"
             continue
-        # CPU seconds tell how the work grows; wall seconds, which a busy machine stretches, how long it takes.
-        growth = min(MOST_GROWTH, max(1.0, math.log2(max(seconds[1], 1e-3) / max(seconds[0], 1e-3))))
-        run.estimate_s = result["train_wall_s"] * (n_rows / (2 * small)) ** growth
-        run.estimate_s += result["answer_wall_s"] * parts.test.n_rows
+        run.estimate_s = seconds["train_wall_s"] * n_rows / size + seconds["answer_wall_s"] * parts.test.n_rows
 
 
 def _execute(run: Run, data: Path, k: int, n_threads: int | None, clock: Clock, progress: Progress) -> None:
@@ -190,7 +182,7 @@ def _execute(run: Run, data: Path, k: int, n_threads: int | None, clock: Clock, 
     if run.status != "waiting":
         return
     if left is not None and (left <= 0 or (run.estimate_s or 0.0) > left):
-        needs = "" if run.estimate_s is None else f"it would take about {run.estimate_s:.0f} s, but "
+        needs = "" if run.estimate_s is None else f"it would take {run.estimate_s:.0f} s or more, but "
         run.status, run.why = "skipped", f"{needs}{max(left, 0.0):.0f} s of the budget were left"
         return
     title, model = run.entry.title, run.folder / "model"
