@@ -85,7 +85,7 @@ def main() -> None:
     data, rule = checked_input(x, y), Assignment("f1")
     start = time.process_time()
     settings = replace(model.fitted_.repeated_settings(), n_threads=1)
-    answers = held_out(cls, settings, data, places(data.y, rule))
+    answers = held_out(cls, settings, data, places(data.y, rule), model.fitted_)
     calibration = learnt(answers, model.label_counts_, rule)
     seconds = time.process_time() - start
     top = model.predict(test_x, calibration.width)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HOW_TO = [f"docs/how-to/{name}.md" for name in ("formats", "scikit-learn", "compare")]
+HOW_TO = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "how-to").glob("*.md"))
 PAGES = ["README.md", "docs/tutorial.md", *HOW_TO]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

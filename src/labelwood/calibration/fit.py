@@ -46,10 +46,11 @@ def enough_rows(data: FitInput) -> bool:
 
 def calibration_of(model: Model[Any, Any], data: FitInput, rule: Assignment) -> FittedCalibration:
     """The calibration of a model, from answers of others like it to rows that they have not seen."""
-    settings = model._settings()
+    settings, like = model._settings(), None
     if model.__sklearn_is_fitted__():
-        settings = replace(model.fitted_.repeated_settings(), n_threads=settings.n_threads)
-    answers = held_out(type(model), settings, data, places(data.y, rule))
+        like = model.fitted_
+        settings = replace(like.repeated_settings(), n_threads=settings.n_threads)
+    answers = held_out(type(model), settings, data, places(data.y, rule), like)
     return learnt(answers, data.trained_on().label_counts, rule)
 
 

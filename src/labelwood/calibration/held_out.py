@@ -12,6 +12,7 @@ from scipy import sparse
 from labelwood.calibration.rule import Assignment
 from labelwood.models.base import Model
 from labelwood.models.fit_input import FitInput
+from labelwood.models.fitted import Fitted
 from labelwood.params import Params
 from labelwood.progress import Callback, Progress
 from labelwood.topk import TopK
@@ -58,8 +59,13 @@ def parts_of(model: type[Model[Any, Any]], data: FitInput, seed: int) -> list[np
     return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]
 
 
-def held_out(model: type[Model[Any, Any]], settings: Params, data: FitInput, width: int) -> HeldOut:
-    """The `width` best answers to the rows of every part, by a model trained on all other rows."""
+def held_out(
+    model: type[Model[Any, Any]], settings: Params, data: FitInput, width: int, like: Fitted[Any] | None = None
+) -> HeldOut:
+    """The `width` best answers to the rows of every part, by a model trained on all other rows.
+
+    like: the model of all rows, if it is trained; the others then scale their scores as it does.
+    """
     if hasattr(settings, "checkpoint"):
         # That folder is for the model of all rows.
         settings = replace(settings, checkpoint=None)  # type: ignore[call-arg]
@@ -70,6 +76,8 @@ def held_out(model: type[Model[Any, Any]], settings: Params, data: FitInput, wid
         taught = data.take(kept)
         progress = _named(data.progress, f"probabilities, model {number} of {len(parts)}")
         state = model._train(settings, taught.with_progress(progress))
+        if like is not None:
+            state = state.on_the_scale_of(like)
         rows = as_unseen(data.x[held], taught.x)
         texts = None if data.texts is None else [data.texts[row] for row in held]
         inputs = state.inputs(rows, texts, settings.n_threads)

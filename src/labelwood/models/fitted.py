@@ -78,6 +78,10 @@ class Fitted(ABC, Generic[P]):
         """The settings that train another model like this one: what training chose on held-out rows is fixed."""
         return self.settings
 
+    def on_the_scale_of(self: S, other: S) -> S:
+        """The same state, with whatever scales its scores as held-out rows chose it for the other one."""
+        return self
+
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays."""

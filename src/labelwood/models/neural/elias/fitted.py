@@ -105,6 +105,19 @@ class FittedELIAS(Fitted[ELIASParams]):
             self._answer(x if x.shape[0] <= CHUNK else x[rows], top.labels[rows], top.scores[rows], n_threads)
         return top
 
+    def repeated_settings(self) -> ELIASParams:
+        """The settings with the ranker's cost that was chosen, and without trees if the held-out rows wanted none."""
+        return replace(self.settings, C=self.C, trees=self.settings.trees if self.votes is not None else 0)
+
+    def on_the_scale_of(self, other: FittedELIAS) -> FittedELIAS:
+        """The same indexes and rankers with the scorings and the weight of the trees' votes of the other one."""
+        pairs = zip(self.members, other.members, strict=True)
+        members = tuple(replace(member, scoring=like.scoring) for member, like in pairs)
+        votes = self.votes
+        if votes is not None:
+            votes = None if other.votes is None else replace(votes, weight=other.votes.weight)
+        return replace(self, members=members, votes=votes)
+
     def _answer(
         self, x: sparse.csr_matrix, labels: Int32, scores: npt.NDArray[np.float32], n_threads: int | None
     ) -> None:
