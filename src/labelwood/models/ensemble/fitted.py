@@ -83,7 +83,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         if self.ranked is not None:
             sides = self.ranked.sides
             return {
-                "trees of the ranker": len(self.ranker_trees()),
+                "trees of the ranker": len(self.ranked.ranker.feature),
                 "similar rows, values kept": len(sides.near.rows),
                 "words of label names": 0 if sides.names is None else sides.names.names.shape[0],
                 "names looked for in texts": 0 if sides.phrases is None else len(sides.phrases.label_names),
@@ -96,10 +96,6 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         if self.settings.models == AUTO and not rows_suffice(self.trained_on.n_rows):
             parts[f"no ranker: fewer than {SMALLEST_ROWS} rows"] = self.trained_on.n_rows
         return parts
-
-    def ranker_trees(self) -> Any:
-        """The trees of the ranker as arrays (n_trees, n_nodes) of asked features; empty without a ranker."""
-        return np.zeros((0, 1), np.int32) if self.ranked is None else self.ranked.ranker.feature
 
     # storage
 
@@ -119,7 +115,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         n_members = len(_saved_members(facts))
         weights = ArrayRule("float64", (n_members,), low=0, finite=True)
         rules = {"weights": weights, **{_prefix(number): PART for number in range(n_members)}}
-        ranked = facts["ranked"]
+        ranked = facts.get("ranked")  # folders of earlier versions have none
         return rules if ranked is None else rules | under(_RANKED, Ranked.schema(ranked))
 
     def arrays(self) -> Arrays:
@@ -150,11 +146,11 @@ class FittedEnsemble(Fitted[EnsembleParams]):
             if (member.n_features, member.n_labels) != (trained_on.n_features, trained_on.n_labels):
                 raise ModelFileError(f"ensemble: member {number + 1} answers other rows or labels")
             members.append(member)
-        ranked = None
-        if facts["ranked"] is not None:
+        ranked, ranked_facts = None, facts.get("ranked")
+        if ranked_facts is not None:
             if len(members) != 1:
                 raise ModelFileError(f"ensemble: a ranker asks 1 member, but here are {len(members)}")
-            ranked = Ranked.restore(part(_RANKED, arrays), facts["ranked"], members[0], trained_on)
+            ranked = Ranked.restore(part(_RANKED, arrays), ranked_facts, members[0], trained_on)
         return cls(settings, trained_on, tuple(members), weights, ranked)
 
 
