@@ -6,6 +6,7 @@ import importlib.util
 import io
 import re
 import zipfile
+import zlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,7 @@ def _check_size(path: Path, content: bytes) -> None:
                             f"{path}: {item.filename} spans {n_rows:,} rows and {n_columns:,} columns; "
                             f"at most {MOST_CELLS:,} cells are allowed (is there a stray cell far out?)"
                         )
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise DataError(f"{path}: not a readable spreadsheet ({error})") from None
 
 
