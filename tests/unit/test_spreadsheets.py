@@ -35,6 +35,13 @@ def test_cells_read_as_a_person_reads_them(tmp_path):
     assert data.take([1]).columns == {"id": [8], "text": [3.5], "when": [""], "labels": [2026]}
 
 
+def test_a_table_may_begin_anywhere(tmp_path):
+    path = sheet_of(tmp_path / "a.xlsx", [], [], [None, "text", "labels"], [None, "t", "x"], [None, "u", ";"])
+    with pytest.raises(lw.DataError, match=r"a\.xlsx, row 5: an empty label"):
+        lw.read(path, separator=";")
+    assert lw.read(path, separator=";", on_bad_row="skip").texts == ("t",)
+
+
 def test_a_stray_cell_far_out_is_refused(tmp_path):
     book = openpyxl.Workbook()
     book.active.append(["text", "labels"])
