@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Read IN and write it as OUT."""
     from labelwood.cli.console import count, say
-    from labelwood.cli.inputs import read_data, split_choices
+    from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.data.writing.write import format_of_name, write
@@ -58,6 +58,7 @@ def command(
             progress=progress,
             quiet=quiet,
         )
-        write(data, target, format=to)
+        written = write(data, target, format=to)
+    tell(written.notes, quiet=quiet)
     if not quiet:
         say(f"{count(data.n_rows, 'row')} written to {target}")

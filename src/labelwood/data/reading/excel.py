@@ -6,6 +6,7 @@ import importlib.util
 import io
 import re
 import zipfile
+import zlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -73,16 +74,15 @@ def _first_table(path: Path) -> tuple[list[list[Any]], int, list[str]]:
     content = bytes(read_all(path))
     _check_size(path, content)
     try:
-        with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content)) as book:
-            names = book.sheet_names
-            for name in names:
-                sheet = book.get_sheet_by_name(name)
-                table = sheet.to_python(skip_empty_area=True)
-                if table:
-                    start = sheet.start
-                    others = f"; it is the first of {len(names)} that holds something" if len(names) > 1 else ""
-                    notes = [f"sheet {name!r} is read{others}"] if others else []
-                    return table, (start[0] if start else 0) + 1, notes
+        book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
+        names = book.sheet_names
+        for name in names:
+            sheet = book.get_sheet_by_name(name)
+            table = sheet.to_python(skip_empty_area=True)
+            if table:
+                first_row = (sheet.start[0] if sheet.start else 0) + 1
+                note = f"sheet {name!r} is read; it is the first of {len(names)} that holds something"
+                return table, first_row, [note] if len(names) > 1 else []
     except (python_calamine.CalamineError, zipfile.BadZipFile, ValueError, OSError) as error:
         raise DataError(f"{path}: not a readable spreadsheet ({str(error).splitlines()[0]})") from None
     return [], 1, []
@@ -106,7 +106,7 @@ def _check_size(path: Path, content: bytes) -> None:
                             f"{path}: {item.filename} spans {n_rows:,} rows and {n_columns:,} columns; "
                             f"at most {MOST_CELLS:,} cells are allowed (is there a stray cell far out?)"
                         )
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise DataError(f"{path}: not a readable spreadsheet ({error})") from None
 
 

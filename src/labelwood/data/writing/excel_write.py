@@ -71,14 +71,18 @@ def write_sheet(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
     titles = [WriteOnlyCell(sheet, cell(name)) for name in header]
     for title in titles:
         title.font = Font(bold=True)
-    sheet.append(titles)
-    for number, row in enumerate(rows, 2):
-        if number > MOST_ROWS:
-            raise DataError(f"{path}: a sheet holds {MOST_ROWS:,} rows, and there are more; write .csv instead")
-        sheet.append([cell(value) for value in row])
-    packed = io.BytesIO()  # a zip file goes back to write sizes, which a compressed stream cannot
-    book.save(packed)
-    with atomic_output(path) as stream:
+    with atomic_output(path) as stream:  # around all of it: openpyxl keeps rows in a file of its own until the end
+        try:
+            sheet.append(titles)
+            for number, row in enumerate(rows, 2):
+                if number > MOST_ROWS:
+                    raise DataError(f"{path}: a sheet holds {MOST_ROWS:,} rows, and there are more; write .csv instead")
+                sheet.append([cell(value) for value in row])
+        except BaseException:
+            sheet.close()
+            raise
+        packed = io.BytesIO()  # a zip file goes back to write sizes, which a compressed stream cannot
+        book.save(packed)
         stream.write(packed.getbuffer())
     notes = []
     if cut:
