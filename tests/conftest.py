@@ -9,5 +9,6 @@ NEURAL = {"dxml", "elias", "glas", "neuralxc"}
 def pytest_collection_modifyitems(items):
     for item in items:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if any(isinstance(value, str) and value in NEURAL for value in parameters):
+        names = {value.removesuffix("-other") for value in parameters if isinstance(value, str)}
+        if names & NEURAL:
             item.add_marker("torch")

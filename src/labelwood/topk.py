@@ -60,6 +60,10 @@ class TopK:
         for labels, scores in zip(self.labels.tolist(), self.scores.tolist(), strict=True):
             yield [(label, score) for label, score in zip(labels, scores, strict=True) if label != PAD]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """The labels (n, k), for np.asarray."""
+        return np.array(self.labels, dtype=dtype, copy=True if copy is None else copy)
+
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """The TopK of several in a row for np.concatenate, which scikit-learn's cross_val_predict calls."""
         if function is not np.concatenate or kwargs or len(args) != 1:

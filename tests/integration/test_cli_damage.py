@@ -63,11 +63,11 @@ TABLES = {
     ),
     "not utf-8": (
         "a.jsonl",
-        b'{"text": "a b", "labels": ["x"]}\n{"text": "caf\xe9", "labels": ["x"]}\n',
+        b'{"text": "sch\xc3\xb6n", "labels": ["x"]}\n{"text": "caf\xe9", "labels": ["x"]}\n',
         2,
         ["UTF-8"],
     ),
-    "utf-16": ("a.csv", "text,labels\na b,x\n".encode("utf-16"), None, ["UTF-8"]),
+    "utf-16": ("a.csv", "text,labels\na b,x\n".encode("utf-16") + b"\x00\xd8x\x00", None, ["utf-16"]),
     "too many cells": ("a.csv", b"text,labels\na b,x\nc,x,y,z\n", 3, []),
     "too few cells": ("a.csv", b"text,labels\na b,x\nc\n", 3, []),
     "quote never closed": ("a.csv", b'text,labels\n"a b,x\nc,y\n', None, []),

@@ -49,7 +49,7 @@ def test_parameters_are_set(cli, jsonl, tmp_path):
     )  # fmt: skip
     assert done.code == 0
     manifest = json.loads(cli("inspect", tmp_path / "m", "--json").out)
-    assert manifest["parameters"] == {"seed": 5, "n_threads": 2}
+    assert manifest["parameters"] == {"seed": 5}
     assert manifest["facts"]["features"]["parameters"]["ngram_range"] == [1, 2]
 
 
@@ -65,7 +65,7 @@ def test_parameters_are_set(cli, jsonl, tmp_path):
         (["--on-bad-row", "ignore"], ["error", "skip", "ignore"]),
         (["--text", "txt"], ["txt"]),
         (["--labels", "lbls"], ["lbls"]),
-        (["--format", "excel"], ["excel"]),
+        (["--format", "exce"], ["did you mean 'excel'"]),
         (["--threads", "0"], ["--threads"]),
         (["--seed", "x"], ["--seed"]),
         (["--sed", "1"], ["--sed", "labelwood train --help"]),
@@ -122,7 +122,7 @@ def test_predict_needs_no_labels(cli, tagger, tmp_path):
     assert [json.loads(line)["labels"][0]["label"] for line in done.out.splitlines()] == ["drink", "dessert"]
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".txt", ".npz"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".xlsx", ".parquet", ".txt", ".npz"])
 def test_predict_writes_every_format(cli, jsonl, tagger, tmp_path, suffix):
     out = tmp_path / f"answers{suffix}"
     done = cli("predict", tagger, jsonl, "-k", 2, "--out", out, "--json")

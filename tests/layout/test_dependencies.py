@@ -24,7 +24,9 @@ PINS = [
 MODULES = {"faiss-cpu": "faiss", "scikit-build-core": "scikit_build_core", "scikit-learn": "sklearn"}
 # Where the modules of an extra may be imported: the files that say which extra is missing, and those behind them.
 PLACES = {
+    "excel": ("data/",),
     "parquet": ("data/",),
+    "pdf": ("data/reading/documents.py",),
     "neural": ("models/neural/", "neighbors/approximate.py"),
     "text": ("models/neural/",),
     "report": ("report/",),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import labelwood as lw
+from labelwood.data.reading.split_rows import listed_parts
 
 NAMES = [
     "Bibtex",
@@ -52,3 +53,23 @@ def test_a_bad_index_in_a_real_file_names_its_line(data_file, tmp_path):
     with pytest.raises(lw.DataError) as caught:
         lw.read(path)
     assert str(caught.value) == f"{path}, line 1235: feature 1836 is outside 0..1835"
+
+
+@pytest.mark.parametrize("column", [1, 3, 10])
+def test_the_official_splits_of_delicious(data_file, column):
+    path, split = data_file("Delicious", "data.txt.gz"), data_file("Delicious", "delicious_trSplit.txt.gz")
+    train, test = listed_parts(lw.read(path), split, column)
+    assert (train.n_rows, test.n_rows) == (12_920, 3_185)
+    alone = lw.read(path, split=split, split_column=column)
+    assert (alone.x != train.x).nnz == 0
+    assert (alone.y != train.y).nnz == 0
+
+
+@pytest.mark.parametrize("name", ["Bibtex", "Delicious"])
+def test_the_split_files_of_mulan_give_its_training_and_test_files(data_file, name):
+    whole = lw.read(data_file(name, "data.txt.gz"))
+    parts = listed_parts(whole, data_file(name, "mulan_trSplit.txt.gz"), 1)
+    for part, file in zip(parts, ("train.txt.gz", "test.txt.gz"), strict=True):
+        expected = lw.read(data_file(name, file))
+        assert (part.x != expected.x).nnz == 0
+        assert (part.y != expected.y).nnz == 0

@@ -178,7 +178,7 @@ def fitted():
 def test_elias_plus_plus_end_to_end(fitted, tmp_path):
     model, x, y = fitted
     assert labelwood.evaluate(model.predict(x), y)["P@1"] > 80
-    assert all(member.scoring.tree is not None for member in model.members_)
+    assert all(member.scoring.tree is not None for member in model.fitted_.members)
     model.save(tmp_path / "m")
     again = labelwood.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(x).scores, model.predict(x).scores)
@@ -186,7 +186,10 @@ def test_elias_plus_plus_end_to_end(fitted, tmp_path):
         label, score = next(iter(model.predict(x[row], k=1)))[0]
         why = model.explain(x[row], label)
         assert why.score == pytest.approx(score)
-        assert sum(node.log_score for node in why.nodes) == pytest.approx(np.log(score), abs=1e-5)
+        assert [share.name for share in why.shares[:2]] == ["index 1", "index 2"]
+        for share in why.shares[:2]:
+            log_scores = [node.log_score for node in share.explanation.nodes]
+            assert sum(log_scores) == pytest.approx(np.log(share.explanation.score), abs=1e-5)
 
 
 def test_prediction_needs_no_torch(fitted, tmp_path):
@@ -203,7 +206,7 @@ def test_prediction_needs_no_torch(fitted, tmp_path):
 
 def test_an_ensemble_of_equals_is_each_of_them(fitted):
     model, x, _ = fitted
-    short = model.members_[0].index.shortlist(x)
+    short = model.fitted_.members[0].index.shortlist(x)
     one = short.labels, np.exp(short.log_p.astype(np.float64))
     labels, scores = mean_scores([one, one, one])
     width = one[0].shape[1]
@@ -221,7 +224,7 @@ def test_pruning_a_model(fitted, tmp_path):
     edges = model.structure()["edges"]
     kept, stronger = model.pruned(threshold=0.2), model.pruned(threshold=0.2, renormalize=True)
     assert kept.structure()["edges"] == stronger.structure()["edges"] < edges
-    for one, other in zip(kept.members_, stronger.members_, strict=True):
+    for one, other in zip(kept.fitted_.members, stronger.fitted_.members, strict=True):
         assert np.all(other.index.edge_scores >= one.index.edge_scores - 1e-6)
     np.testing.assert_array_equal(model.predict(x).scores, before.scores)  # the model itself is as it was
     kept.save(tmp_path / "m")
@@ -242,9 +245,9 @@ def test_means_count_a_missing_label_as_nothing():
 def test_plain_elias_has_no_ranker():
     x, y = problem(np.random.default_rng(3), 300)
     model = labelwood.ELIAS(**QUICK, ranker=False, calibration=False).fit(x, y)
-    assert model.ranker_ is None
-    assert model.members_[0].scoring == Scoring()
-    assert not any(name.startswith("ranker") for name in model._arrays())
+    assert model.fitted_.ranker is None
+    assert model.fitted_.members[0].scoring == Scoring()
+    assert not any(name.startswith("ranker") for name in model.fitted_.arrays())
 
 
 def test_lists_of_negatives_instead_of_all_rows(monkeypatch):
@@ -268,7 +271,7 @@ def test_one_cluster_is_one_vs_all_with_the_same_encoder():
     x, y = problem(np.random.default_rng(3), 300)
     settings = {**QUICK, "warm_epochs": 0, "stage2_epochs": 0, "n_clusters": 1, "shortlist": 30}
     model = labelwood.ELIAS(**settings, ranker=False, calibration=False).fit(x, y)
-    found = model.members_[0].index
+    found = model.fitted_.members[0].index
     short = found.shortlist(x[:5])
     np.testing.assert_array_equal(short.labels, np.tile(np.arange(30), (5, 1)))
     assert np.all(short.log_path == 0)

@@ -151,14 +151,14 @@ def test_padding_never_scores(random):
 
 def test_scoring_survives_saving(random):
     scoring = choose_scoring(_pairs(random), np.full(20, 3), calibrate=True)
-    arrays = scoring.to_arrays("s.")
-    again = Scoring.from_arrays(arrays, "s.")
+    arrays = scoring.to_arrays()
+    again = Scoring.from_arrays(arrays)
     assert (again.power_p, again.weight) == (scoring.power_p, scoring.weight)
     np.testing.assert_array_equal(again.tree.left, scoring.tree.left)
-    arrays["s.tree.left"] = np.zeros_like(arrays["s.tree.left"])
-    arrays["s.tree.feature"] = np.zeros_like(arrays["s.tree.feature"])
+    arrays["tree.left"] = np.zeros_like(arrays["tree.left"])
+    arrays["tree.feature"] = np.zeros_like(arrays["tree.feature"])
     with pytest.raises(ModelFileError, match="calibration tree"):
-        Scoring.from_arrays(arrays, "s.")
+        Scoring.from_arrays(arrays)
     assert isinstance(scoring.tree, RegressionTree)
 
 

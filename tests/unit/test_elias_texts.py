@@ -1,5 +1,8 @@
 """ELIAS with text vectors beside or in place of features, by a tiny random transformer."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -59,15 +62,15 @@ def trained(folder, data):
 def test_both_are_seen_by_index_and_ranker(trained, data):
     assert trained.reads_texts
     assert trained.n_features_ == 2
-    assert trained.members_[0].index.encoder["table"].shape == (18, 16)
-    assert trained.ranker_.feature_rank.shape == (18,)
+    assert trained.fitted_.members[0].index.encoder["table"].shape == (18, 16)
+    assert trained.fitted_.ranker.feature_rank.shape == (18,)
     top = trained.predict(data, k=3)
     assert labelwood.evaluate(top, data.y)["P@1"] > 80
 
 
 def test_text_alone(folder, data):
     model = labelwood.ELIAS(encoder="minilm", text_model=str(folder), **SMALL).fit(data)
-    assert model.members_[0].index.encoder["table"].shape == (16, 16)
+    assert model.fitted_.members[0].index.encoder["table"].shape == (16, 16)
     other = Dataset(data.x * 0, data.y, data.texts)
     np.testing.assert_array_equal(model.predict(data, 3).labels, model.predict(other, 3).labels)
 
@@ -79,6 +82,15 @@ def test_a_saved_model_answers_alike(trained, data, tmp_path):
     np.testing.assert_array_equal(loaded.predict(data, 3).scores, trained.predict(data, 3).scores)
 
 
+def test_a_copy_holds_no_encoder(trained, data):
+    trained.predict(data, 1)
+    pickled = pickle.dumps(trained)
+    assert len(pickled) < 100_000
+    again = pickle.loads(pickled)
+    assert "_encoder" not in vars(again.fitted_.reader)
+    np.testing.assert_array_equal(again.predict(data, 3).scores, trained.predict(data, 3).scores)
+
+
 def test_missing_texts_are_told(trained, data):
     with pytest.raises(DataError, match="reads texts, but fit got feature rows alone"):
         labelwood.ELIAS(encoder="both", **SMALL).fit(data.x, data.y)
@@ -88,16 +100,16 @@ def test_missing_texts_are_told(trained, data):
 
 def test_another_text_encoder_is_refused(trained, data, tmp_path):
     trained.save(tmp_path / "m")
-    loaded = labelwood.load(tmp_path / "m")
-    loaded._reader.folder = str(text_model(tmp_path / "other", 1))
+    state = labelwood.load(tmp_path / "m").fitted_
+    other = replace(state.reader, folder=str(text_model(tmp_path / "other", 1)))
     with pytest.raises(ModelFileError, match="another text encoder"):
-        loaded.predict(data, 1)
+        labelwood.ELIAS.from_fitted(replace(state, reader=other)).predict(data, 1)
 
 
 def test_explanations_add_up_without_text_columns(trained, data):
-    one = data.take([0])
-    label = int(trained.predict(one, 1).labels[0, 0])
-    why = trained.explain(one, label)
+    row = data.take([0])
+    label = int(trained.predict(row, 1).labels[0, 0])
+    why = trained.explain(row, label)
     assert all(part.feature < 2 for part in why.contributions)
     of_ranker = sum(part.contribution for part in why.contributions if part.node == 0)
     assert of_ranker == pytest.approx(why.nodes[0].margin, rel=1e-5)
@@ -140,16 +152,24 @@ def test_untrained_labels_enter_the_ranking(folder, data, tmp_path, monkeypatch)
     unseen = Dataset(data.x, y, data.texts, data.label_names)
     params = {"encoder": "both", "text_model": str(folder), **SMALL}
     model = labelwood.ELIAS(zero_shot=True, **params).fit(unseen)
-    assert model.zero_shot_.labels.tolist() == [4]
+    assert model.fitted_.zero_shot.labels.tolist() == [4]
     top, plain = model.predict(unseen, 5), labelwood.ELIAS(**params).fit(unseen).predict(unseen, 5)
-    own = top.scores[top.labels == 4]
-    assert own.shape == (80,)
-    assert np.all(own > plain.scores[plain.labels == 4].max(initial=0))
+    untrained = top.scores[top.labels == 4]
+    assert untrained.shape == (80,)
+    assert np.all(untrained > plain.scores[plain.labels == 4].max(initial=0))
     for row in range(80):  # nothing else changes
         others = [label for label in top.labels[row] if label != 4]
         assert others == [label for label in plain.labels[row] if label != 4]
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(unseen, 5).scores, top.scores)
+    row = unseen.take([0])
+    scores = dict(next(iter(model.predict(row, 5))))
+    for label in range(5):
+        assert model.explain(row, label).score == pytest.approx(scores.get(label, 0.0), rel=1e-5)
+    why = model.explain(row, 4)  # a name near the text, and nothing else
+    assert why.nodes[0].margin == pytest.approx(why.total)
+    assert np.exp(why.nodes[0].log_score) == pytest.approx(why.score)
+    assert model.fitted_.zero_shot.scores(np.array([why.total]))[0] == pytest.approx(why.score, rel=1e-5)
 
 
 def test_untrained_labels_get_the_scores_of_equally_likely_ones():
@@ -157,13 +177,13 @@ def test_untrained_labels_get_the_scores_of_equally_likely_ones():
     random = np.random.default_rng(4)
     scores = np.exp(random.uniform(-4, 0, size=(4000, 5)))
     truth = random.uniform(size=scores.shape) < scores**2 / (scores**2 + 1 / 16)
-    one = zero_shot.ZeroShot(np.array([1], np.int32), np.ones((1, 1), np.float32), 0.0)
-    found = one.on_the_scale_of(scores, truth)
-    assert found.slope == pytest.approx(2, rel=0.1)
-    labels, own = found.added(np.array([[0]], np.int32), np.array([[0.3]]), np.zeros((1, 1), np.float32))
+    by_name = zero_shot.ZeroShot(np.array([1], np.int32), np.ones((1, 1), np.float32), 0.0)
+    scaled = by_name.on_the_scale_of(scores, truth)
+    assert scaled.slope == pytest.approx(2, rel=0.1)
+    labels, both = scaled.added(np.array([[0]], np.int32), np.array([[0.3]]), np.zeros((1, 1), np.float32))
     assert labels.tolist() == [[0, 1]]
-    assert own[0] == pytest.approx([0.3, 0.25], rel=0.1)
-    plain = one.added(np.array([[0]], np.int32), np.array([[0.3]]), np.zeros((1, 1), np.float32))
+    assert both[0] == pytest.approx([0.3, 0.25], rel=0.1)
+    plain = by_name.added(np.array([[0]], np.int32), np.array([[0.3]]), np.zeros((1, 1), np.float32))
     assert plain[1][0].tolist() == [0.3, 0.5]
 
 
@@ -178,9 +198,9 @@ def test_the_map_finds_labels_it_was_not_taught():
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     seen = y.copy()
     seen[:, 50:] = 0
-    found = zero_shot.fit_zero_shot(rows, sparse.csr_matrix(seen), names, 0)
-    assert found.labels.tolist() == list(range(50, 60))
-    logits = rows @ found.table + found.shift
+    by_map = zero_shot.fit_zero_shot(rows, sparse.csr_matrix(seen), names, 0)
+    assert by_map.labels.tolist() == list(range(50, 60))
+    logits = rows @ by_map.table + by_map.shift
     truth = y[:, 50:] > 0
     assert logits[truth].mean() > logits[~truth].mean() + 1
     by_name = rows @ names[50:].T
@@ -191,14 +211,14 @@ def test_the_map_finds_labels_it_was_not_taught():
 def test_a_tuned_encoder_is_saved_with_the_model(folder, data, tmp_path):
     model = labelwood.ELIAS(encoder="minilm", text_model=str(folder), tune_epochs=2, **SMALL).fit(data)
     frozen = text.text_vectors(data.texts, folder, cache=False)
-    assert np.abs(model._reader.vectors(data.texts) - frozen).max() > 1e-3
+    assert np.abs(model.fitted_.reader.vectors(data.texts) - frozen).max() > 1e-3
     model.save(tmp_path / "m")
     loaded = labelwood.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.predict(data, 3).scores, model.predict(data, 3).scores)
-    loaded._reader.weights.popitem()
-    loaded._reader._encoder = None
+    state = labelwood.load(tmp_path / "m").fitted_
+    fewer = replace(state.reader, weights=dict(list(state.reader.weights.items())[1:]))
     with pytest.raises(ModelFileError, match="weights of the text encoder are damaged"):
-        loaded.predict(data, 3)
+        labelwood.ELIAS.from_fitted(replace(state, reader=fewer)).predict(data, 3)
 
 
 def test_tuning_brings_texts_of_a_label_together(folder, data):
@@ -228,16 +248,25 @@ def test_trees_vote_with_features_alone_and_with_both(folder, tmp_path, monkeypa
     data = Dataset(y[:, :2], y, texts)
     monkeypatch.setattr(tree_votes, "WEIGHTS", (0.5,))  # rows as easy as these need no votes
     model = labelwood.ELIAS(encoder="both", text_model=str(folder), **SMALL).fit(data)
-    assert model.votes_ is not None
-    assert [forest.n_features_ for forest in model.votes_.forests] == [2, 18]
+    votes = model.fitted_.votes
+    assert votes is not None
+    assert [forest.n_features for forest in votes.forests] == [2, 18]
     assert model.structure()["linear trees"] == 2
     model.save(tmp_path / "model")
     again = labelwood.load(tmp_path / "model")
     few = data.take(np.arange(20))
     np.testing.assert_array_equal(again.predict(few, 3).labels, model.predict(few, 3).labels)
-    inputs = joined(few.x, model._reader.vectors(few.texts), "both")
-    said = [forest.predict(part, 5) for forest, part in zip(model.votes_.forests, (few.x, inputs), strict=True)]
-    top = model.votes_.given(inputs)
+    inputs = joined(few.x, model.fitted_.reader.vectors(few.texts), "both")
+    for row in range(3):
+        alone = few.take([row])
+        scores = dict(next(iter(model.predict(alone, 5))))
+        for label in range(5):
+            why = model.explain(alone, label)
+            assert why.score == pytest.approx(scores.get(label, 0.0), rel=1e-5)
+            assert sum(s.weight * s.explanation.score for s in why.shares) == pytest.approx(why.score, rel=1e-4)
+            assert all(c.feature < 2 for c in why.contributions)
+    said = [forest.predict(part, 5) for forest, part in zip(votes.forests, (few.x, inputs), strict=True)]
+    top = votes.given(inputs)
     for row in range(20):
         wanted = np.zeros(5)
         for part in said:

@@ -6,8 +6,10 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import ModelFileError
+from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.models.neural.elias import tree_votes
 from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_forests
+from labelwood.models.persistence import restored, state_of
 from labelwood.progress import SILENT
 
 pytestmark = pytest.mark.torch
@@ -26,7 +28,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def trees(rows):
-    return trained_forests(*rows, [60], 2, labelwood.ELIAS.Parameters(n_threads=1), SILENT)
+    return trained_forests(*rows, [60], LinearTreeParams(n_trees=2, n_threads=1), SILENT)
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +43,14 @@ def test_scores_are_weighted_sums(rows, trees):
     top = trees[0].predict(x, 40)
     labels = np.tile(np.array([3, 17, -1], np.int32), (20, 1))
     scores = np.tile([0.5, 0.25, 0.0], (20, 1))
-    found, mixed = TreeVotes(trees, 0.3).added(x, labels, scores)
+    voted, mixed = TreeVotes(trees, 0.3).added(x, labels, scores)
     for row in range(20):
         wanted = dict.fromkeys(range(40), 0.0)
         for label, score in zip(top.labels[row], top.scores[row], strict=True):
             wanted[int(label)] = 0.3 * float(score)
         wanted[3] += 0.7 * 0.5
         wanted[17] += 0.7 * 0.25
-        got = dict(zip(found[row].tolist(), mixed[row].tolist(), strict=True))
+        got = dict(zip(voted[row].tolist(), mixed[row].tolist(), strict=True))
         got.pop(-1)
         assert list(got) == sorted(got)
         assert got == pytest.approx(wanted)
@@ -64,11 +66,12 @@ def test_good_scores_leave_the_trees_no_weight_and_bad_ones_much(rows, trees):
 
 def test_trees_vote_where_they_are_better(rows, voting):
     x, y = rows
-    assert voting.votes_ is not None
+    votes = voting.fitted_.votes
+    assert votes is not None
     assert voting.structure()["linear trees"] == 2
-    assert voting.structure()["weight of the linear trees"] == voting.votes_.weight > 0
+    assert voting.structure()["weight of the linear trees"] == votes.weight > 0
     without = labelwood.ELIAS(n_models=2, C=1e-6, trees=0, **QUICK).fit(x, y)
-    assert without.votes_ is None
+    assert without.fitted_.votes is None
     figures = [labelwood.evaluate(model.predict(x, 5), y)["P@1"] for model in (voting, without)]
     assert figures[0] > figures[1] + 10
 
@@ -77,9 +80,9 @@ def test_a_row_alone_and_in_a_batch(rows, voting):
     x, _ = rows
     top = voting.predict(x[:50], 7)
     for row in range(50):
-        one = voting.predict(x[row], 7)
-        np.testing.assert_array_equal(one.labels[0], top.labels[row])
-        np.testing.assert_array_equal(one.scores[0], top.scores[row])
+        alone = voting.predict(x[row], 7)
+        np.testing.assert_array_equal(alone.labels[0], top.labels[row])
+        np.testing.assert_array_equal(alone.scores[0], top.scores[row])
     assert top.scores.max() <= 1
     label = int(top.labels[3, 0])
     assert voting.explain(x[3], label).score == pytest.approx(float(top.scores[3, 0]))
@@ -87,8 +90,8 @@ def test_a_row_alone_and_in_a_batch(rows, voting):
 
 def test_without_held_out_rows_or_a_ranker_nobody_votes(rows):
     x, y = rows
-    assert labelwood.ELIAS(**QUICK).fit(x[:300], y[:300]).votes_ is None
-    assert labelwood.ELIAS(ranker=False, **QUICK).fit(x, y).votes_ is None
+    assert labelwood.ELIAS(**QUICK).fit(x[:300], y[:300]).fitted_.votes is None
+    assert labelwood.ELIAS(ranker=False, **QUICK).fit(x, y).fitted_.votes is None
 
 
 def test_votes_survive_saving(rows, voting, tmp_path):
@@ -96,21 +99,21 @@ def test_votes_survive_saving(rows, voting, tmp_path):
     voting.save(tmp_path / "model")
     again = labelwood.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(x, 5).scores, voting.predict(x, 5).scores)
-    arrays, facts = again._arrays(), again._facts()
-    trees = facts["trees"]
+    fields, arrays = state_of(again.fitted_)
+    trees = fields["facts"]["trees"]
     (model,) = trees["models"]
     smaller = {**model, "shape": {**model["shape"], "n_labels": 39}}
     wrong = [{"weight": 0.0}, {"weight": 2.0}, {"models": []}, {"models": [{}]}, {"models": [smaller]}, {"models": {}}]
     for damaged in (None, {"weight": 0.5}, *({**trees, **part} for part in wrong)):
         with pytest.raises(ModelFileError, match="trees"):
-            again._restore(arrays, {**facts, "trees": damaged})
+            restored({**fields, "facts": {**fields["facts"], "trees": damaged}}, arrays, "here")
 
 
 def test_two_views_are_averaged(rows):
     """Forests that see different columns count the same; a label that one of them does not name scores 0 there."""
     x, y = rows
-    forests = trained_forests(x, y, [30, 60], 1, labelwood.ELIAS.Parameters(n_threads=1), SILENT)
-    assert [forest.n_features_ for forest in forests] == [30, 60]
+    forests = trained_forests(x, y, [30, 60], LinearTreeParams(n_threads=1), SILENT)
+    assert [forest.n_features for forest in forests] == [30, 60]
     top = TreeVotes(forests, 0.5).given(x[:30])
     parts = [forests[0].predict(x[:30, :30], 40), forests[1].predict(x[:30], 40)]
     for row in range(30):
@@ -119,3 +122,32 @@ def test_two_views_are_averaged(rows):
             wanted[part.labels[row]] += part.scores[row].astype(np.float64) / 2
         np.testing.assert_allclose(top.scores[row], wanted[top.labels[row]], rtol=1e-6)
         assert sorted(top.labels[row]) == list(range(40))
+
+
+@pytest.mark.parametrize("n_models", [1, 2])
+def test_explanations_are_the_scores_of_indexes_and_trees(rows, n_models):
+    """Of every label, answered or not: the shares add up to what predict gives."""
+    x, y = rows
+    model = labelwood.ELIAS(n_models=n_models, C=1e-6, shortlist=10, **QUICK).fit(x, y)
+    votes = model.fitted_.votes
+    top = model.predict(x[:4], 40)
+    for row in range(4):
+        scores = dict(zip(top.labels[row].tolist(), top.scores[row].tolist(), strict=True))
+        for label in range(40):
+            why = model.explain(x[row], label)
+            assert why.score == scores.get(label, 0.0)
+            assert [share.weight for share in why.shares] == [(1 - votes.weight) / n_models] * n_models + [votes.weight]
+            total = sum(share.weight * share.explanation.score for share in why.shares)
+            assert total == pytest.approx(why.score, rel=1e-5, abs=1e-9)
+
+
+def test_one_and_two_threads_give_the_same_folder(rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    x, y = rows
+    settings = {**QUICK, "dim": 128, "batch_size": 256, "n_models": 2, "C": 1e-6}
+    files = []
+    for n_threads in (1, 2):
+        folder = tmp_path / str(n_threads)
+        labelwood.ELIAS(**{**settings, "n_threads": n_threads}).fit(x, y).save(folder)
+        files.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert files[0] == files[1]

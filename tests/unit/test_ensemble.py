@@ -1,14 +1,17 @@
 """Ensemble: members, settings, weights given and chosen, mixing against a plain twin."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import labelwood
-from labelwood.errors import ParamError
+from labelwood.errors import ModelFileError, ParamError
 from labelwood.models.ensemble import Ensemble
 from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.models.mixing import chosen_weights, mixed
+from labelwood.models.persistence import restored, state_of
 from labelwood.topk import TopK
 
 
@@ -71,14 +74,14 @@ def test_one_member_is_that_member():
 def test_members_without_weight_are_left_out():
     x, y = problem()
     model = Ensemble(models="popular,one-vs-all", weights="0,1", n_threads=1).fit(x, y)
-    assert [member.name for member in model.members_] == ["one-vs-all"]
+    assert [member.name for member in model.fitted_.members] == ["one-vs-all"]
     assert model.structure() == {"weight of 1, one-vs-all": 1.0}
 
 
 def test_members_have_seeds_of_their_own():
     x, y = problem()
     model = Ensemble(models="linear-tree,linear-tree", weights="1,1", n_threads=1, seed=5).fit(x, y)
-    assert [member.seed for member in model.members_] == [5, 6]
+    assert [member.settings.seed for member in model.fitted_.members] == [5, 6]
 
 
 def test_label_names_reach_the_members(tmp_path):
@@ -87,7 +90,7 @@ def test_label_names_reach_the_members(tmp_path):
     Ensemble(n_threads=1).fit(data).save(tmp_path / "m")
     loaded = labelwood.load(tmp_path / "m")
     assert loaded.label_names_ == tuple("abcdef")
-    assert loaded.members_[0].label_names_ == tuple("abcdef")
+    assert loaded.fitted_.members[0].trained_on.label_names == tuple("abcdef")
 
 
 @pytest.mark.parametrize(
@@ -110,3 +113,67 @@ def test_wrong_members_are_refused(parameters, message):
     x, y = problem(20)
     with pytest.raises(ParamError, match=message):
         Ensemble(**parameters).fit(x, y)
+
+
+def test_explanations_are_the_members_shares():
+    """Of every label: each member's own explanation, by its weight, together what predict gives."""
+    x, y = problem()
+    model = Ensemble(models="popular,one-vs-all,linear-tree", weights="1,2,3", n_threads=1).fit(x, y)
+    top = model.predict(x[:5], 6)
+    for row in range(5):
+        for label, score in next(iter(top[row])):
+            why = model.explain(x[row], label)
+            assert why.score == score
+            assert [share.name for share in why.shares] == ["popular", "one-vs-all", "linear-tree"]
+            assert [share.weight for share in why.shares] == pytest.approx([1 / 6, 2 / 6, 3 / 6])
+            total = sum(share.weight * share.explanation.score for share in why.shares)
+            assert total == pytest.approx(score, rel=1e-6)
+
+
+def test_one_and_two_threads_give_the_same_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    x, y = problem()
+    files = []
+    for n_threads in (1, 2):
+        folder = tmp_path / str(n_threads)
+        Ensemble(n_threads=n_threads).fit(x, y).save(folder)
+        files.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert files[0] == files[1]
+
+
+@pytest.fixture(scope="module")
+def saved():
+    """(manifest fields, arrays) of a small ensemble."""
+    x, y = problem(60)
+    return state_of(Ensemble(models="popular,one-vs-all", weights="1,3", n_threads=1).fit(x, y).fitted_)
+
+
+def test_members_that_name_their_threads_are_restored(saved):
+    """Earlier versions kept n_threads among the members' parameters."""
+    fields, arrays = saved
+    members = [{**m, "parameters": {**m["parameters"], "n_threads": None}} for m in fields["facts"]["members"]]
+    state = restored({**fields, "facts": {"members": members}}, arrays, "here")
+    assert [member.name for member in state.members] == ["popular", "one-vs-all"]
+    assert all(member.settings.n_threads is None for member in state.members)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda fields, arrays: fields.update(facts={"members": []}), "'members' must be a list of models"),
+        (lambda fields, arrays: fields.update(facts={"members": 3}), "'members' must be a list of models"),
+        (lambda fields, arrays: fields.update(facts={}), "'members' is missing"),
+        (lambda fields, arrays: fields["facts"]["members"].pop(), "does not belong|weights"),
+        (lambda fields, arrays: fields["facts"]["members"].reverse(), "member 1"),
+        (lambda fields, arrays: arrays.update({"member7.shares": np.zeros(6)}), "'member7.shares' does not belong"),
+        (lambda fields, arrays: arrays.pop("member0.shares"), "member 1: .*'shares' is missing"),
+        (lambda fields, arrays: arrays.update(weights=np.array([0.0, 1.0])), "weight above 0"),
+        (lambda fields, arrays: arrays.update(weights=np.array([np.nan, 1.0])), "not finite"),
+        (lambda fields, arrays: fields["facts"]["members"][0]["shape"].update(n_features=3), "other rows or labels"),
+    ],
+)
+def test_damaged_members_are_refused(saved, damage, message):
+    fields, arrays = copy.deepcopy(saved[0]), dict(saved[1])
+    damage(fields, arrays)
+    with pytest.raises(ModelFileError, match=message):
+        restored(fields, arrays, "here")

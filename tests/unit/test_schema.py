@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from labelwood.errors import ModelFileError
-from labelwood.storage.schema import ArrayRule, as_optional, check_arrays, number, part, prefixed, under, whole_number
+from labelwood.storage.schema import (
+    PART,
+    ArrayRule,
+    as_optional,
+    check_arrays,
+    number,
+    part,
+    prefixed,
+    under,
+    whole_number,
+)
 
 SCHEMA = {
     "places": ArrayRule("int32", ("n_features",), low=-1, below="n_features"),
@@ -66,6 +76,21 @@ def test_parts_have_sizes_of_their_own():
 
 def test_optional_arrays_may_be_missing():
     assert check_arrays(as_optional(SCHEMA), {}, {}, "here") == {}
+
+
+def test_a_part_checks_its_arrays_itself():
+    schema = {**SCHEMA, "member0.": PART}
+    assert check_arrays(schema, good(), {"n_features": 3}, "here")
+    assert check_arrays(schema, {**good(), "member0.anything": np.zeros(9)}, {"n_features": 3}, "here")
+    with pytest.raises(ModelFileError, match=r"'member1\.anything' does not belong to this model"):
+        check_arrays(schema, {**good(), "member1.anything": np.zeros(9)}, {"n_features": 3}, "here")
+
+
+def test_bounds_may_be_sums_of_sizes():
+    schema = {"places": ArrayRule("int32", ("n_features+2",), low=-1, below="n_features+2")}
+    check_arrays(schema, {"places": np.array([0, 4, -1, 2, 3], np.int32)}, {"n_features": 3}, "here")
+    with pytest.raises(ModelFileError, match="holds 5, but must stay below 5"):
+        check_arrays(schema, {"places": np.array([0, 5, -1, 2, 3], np.int32)}, {"n_features": 3}, "here")
 
 
 def test_facts():

@@ -227,7 +227,7 @@ def test_unknown_format_and_policy(tmp_path):
         read_table(path, format="cvs")
     with pytest.raises(ParamError, match="on_bad_row must be one of error, skip"):
         read_table(path, format="csv", on_bad_row="ignore")
-    tables = {"csv", "tsv", "jsonl", "parquet", "fasttext", "annif", "pecos", "libmultilabel"}
+    tables = {"csv", "tsv", "jsonl", "parquet", "excel", "documents", "fasttext", "annif", "pecos", "libmultilabel"}
     assert tables == set(format_names("texts"))
 
 

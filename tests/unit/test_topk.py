@@ -105,3 +105,20 @@ def test_k_may_be_all_labels_however_many():
 def test_what_k_cannot_be(k):
     with pytest.raises(ParamError, match="k must be"):
         checked_k(k, 3)
+
+
+def test_several_can_be_joined_by_numpy():
+    first = TopK(np.array([[1, 2]]), np.array([[0.9, 0.1]]))
+    second = TopK(np.array([[3, -1]]), np.array([[0.5, -np.inf]]))
+    joined = np.concatenate([first, second])
+    assert isinstance(joined, TopK)
+    assert joined.labels.tolist() == [[1, 2], [3, -1]]
+    assert joined.scores[0].tolist() == pytest.approx([0.9, 0.1])
+    with pytest.raises(TypeError):
+        np.vstack([first, second])
+
+
+def test_as_an_array_it_is_its_labels():
+    top = TopK(np.array([[1, 2], [3, -1]]), np.array([[0.9, 0.1], [0.5, -np.inf]]))
+    assert np.asarray(top).tolist() == [[1, 2], [3, -1]]
+    assert np.asarray(top, dtype=np.int64).dtype == np.int64

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Rows = Iterable[tuple[str, list[tuple[int, str, float]]]]  # (row id, [(label, name, score), ...])
 
+SCORE = "score"
+
 
 def check_suffix(path: Path) -> None:
     """Refuse a file name whose ending does not say the format."""
@@ -24,9 +26,17 @@ def check_suffix(path: Path) -> None:
 
 
 def write_file(
-    path: Path, top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None, n_labels: int
+    path: Path,
+    top: TopK,
+    names: Sequence[str] | None,
+    row_ids: Sequence[str] | None,
+    n_labels: int,
+    number: str = SCORE,
 ) -> None:
-    """Write the answers in the format that the ending of `path` names; whole or not at all."""
+    """Write the answers in the format that the ending of `path` names; whole or not at all.
+
+    number: what the numbers of the answers are called: score or probability.
+    """
     from labelwood.data.writing.atomic_file import whole_file
 
     suffix = path.suffix.lower()
@@ -38,15 +48,15 @@ def write_file(
                 sparse.save_npz(stream, top.to_csr(n_labels))
         else:
             with part.open("w", encoding="utf-8", newline="") as text_stream:
-                _TEXT_WRITERS[suffix](text_stream, _rows(top, names, row_ids))
+                _TEXT_WRITERS[suffix](text_stream, _rows(top, names, row_ids), number)
 
 
-def write_stdout(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None) -> None:
+def write_stdout(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None, number: str = SCORE) -> None:
     """Write the answers to stdout as JSON lines."""
     from labelwood.cli.console import close_stdout
 
     try:
-        write_jsonl(sys.stdout, _rows(top, names, row_ids))
+        write_jsonl(sys.stdout, _rows(top, names, row_ids), number)
         sys.stdout.flush()
     except BrokenPipeError:  # who reads has gone: no error of ours
         raise
@@ -64,30 +74,30 @@ def _rows(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None)
         )
 
 
-def write_jsonl(stream: IO[str], rows: Rows) -> None:
+def write_jsonl(stream: IO[str], rows: Rows, number: str = SCORE) -> None:
     """One JSON object a row: {"id": ..., "labels": [{"label": ..., "score": ...}, ...]}."""
     for row_id, answers in rows:
-        labels = [{"label": name, "score": _short(score)} for _, name, score in answers]
+        labels = [{"label": name, number: _short(score)} for _, name, score in answers]
         stream.write(json.dumps({"id": row_id, "labels": labels}, ensure_ascii=False) + "\n")
 
 
-def write_csv(stream: IO[str], rows: Rows, delimiter: str = ",") -> None:
-    """One line an answer: id, rank, label, score."""
+def write_csv(stream: IO[str], rows: Rows, number: str = SCORE, delimiter: str = ",") -> None:
+    """One line an answer: id, rank, label, score (or probability)."""
     import csv
 
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(("id", "rank", "label", "score"))
+    writer.writerow(("id", "rank", "label", number))
     for row_id, answers in rows:
         for rank, (_, name, score) in enumerate(answers, 1):
             writer.writerow((row_id, rank, name, _short(score)))
 
 
-def write_tsv(stream: IO[str], rows: Rows) -> None:
+def write_tsv(stream: IO[str], rows: Rows, number: str = SCORE) -> None:
     """As CSV, with tabs."""
-    write_csv(stream, rows, "\t")
+    write_csv(stream, rows, number, "\t")
 
 
-def write_text(stream: IO[str], rows: Rows) -> None:
+def write_text(stream: IO[str], rows: Rows, number: str = SCORE) -> None:
     """One line a row of `label:score` with label numbers, as the XMC tools read it."""
     for _, answers in rows:
         stream.write(" ".join(f"{label}:{_short(score)}" for label, _, score in answers) + "\n")
@@ -98,7 +108,7 @@ def _short(score: float) -> float:
     return float(f"{score:.7g}")
 
 
-_TEXT_WRITERS: dict[str, Callable[[IO[str], Rows], None]] = {
+_TEXT_WRITERS: dict[str, Callable[[IO[str], Rows, str], None]] = {
     ".jsonl": write_jsonl,
     ".csv": write_csv,
     ".tsv": write_tsv,

@@ -23,12 +23,15 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Read IN and write it as OUT."""
     from labelwood.cli.console import count, say
-    from labelwood.cli.inputs import read_data
+    from labelwood.cli.inputs import read_data, split_choices
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.data.writing.write import format_of_name, write
@@ -50,6 +53,8 @@ def command(
             separator=separator,
             index_base=index_base,
             on_bad_row=on_bad_row,
+            encoding=encoding,
+            **split_choices(source, split, split_column, "tr"),
             progress=progress,
             quiet=quiet,
         )

@@ -18,6 +18,9 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     json: options.Json = False,
 ) -> None:
     """Show what a data file holds, and what is odd.
@@ -25,8 +28,9 @@ def command(
     Rows, features, labels, how often labels occur, and what the reader noticed.
     """
     from labelwood.cli.console import show, show_json, show_table
-    from labelwood.cli.inputs import read_data
+    from labelwood.cli.inputs import option_name, read_data, split_choices
     from labelwood.cli.progress import shown
+    from labelwood.wording import spelled
 
     with shown(json) as progress:
         rows = read_data(
@@ -37,6 +41,8 @@ def command(
             separator=separator,
             index_base=index_base,
             on_bad_row=on_bad_row,
+            encoding=encoding,
+            **split_choices(data, split, split_column, "tr"),
             progress=progress,
             quiet=True,
         )
@@ -51,7 +57,7 @@ def command(
         align="ll",
     )
     for note in rows.notes:
-        show(f"note: {note}")
+        show(f"note: {spelled(note, option_name)}")
 
 
 def info(data: Dataset) -> dict[str, Any]:

@@ -25,15 +25,23 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Split DATA into a training and a test file."""
+    """Split DATA into a training and a test file.
+
+    By a share of the rows, or as a trSplit file of the XMC repository says: the test rows are those of the tstSplit
+    file beside it, else all others.
+    """
     from labelwood.cli.console import count, say
-    from labelwood.cli.inputs import read_data
+    from labelwood.cli.inputs import read_data, split_choices
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
-    from labelwood.data.split import split
+    from labelwood.data.reading.split_rows import listed_parts
+    from labelwood.data.split import split as split_by_share
     from labelwood.data.writing.write import write
     from labelwood.errors import ParamError
 
@@ -52,10 +60,15 @@ def command(
             separator=separator,
             index_base=index_base,
             on_bad_row=on_bad_row,
+            encoding=encoding,
             progress=progress,
             quiet=quiet,
         )
-        parts = split(rows, test=test, seed=seed, stratify=stratify)
+        given = split_choices(data, split, split_column, "tr")
+        if given:
+            parts = listed_parts(rows, given["split"], given["split_column"])
+        else:
+            parts = split_by_share(rows, test=test, seed=seed, stratify=stratify)
         for part, path in zip(parts, (out_train, out_test), strict=True):
             write(part, path)
     if not quiet:

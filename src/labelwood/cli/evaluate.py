@@ -12,6 +12,10 @@ from labelwood.cli import options
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from labelwood.report.judgement import Table
+
+SEEN = "These are the rows that it was trained on: the figures say nothing about new texts."
+
 
 def command(
     model: options.ModelFolder,
@@ -26,6 +30,18 @@ def command(
             "--per-label", metavar="FILE", help="Write hits and misses of every label to a .csv or .tsv file."
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write the evaluation as one web page, with a picture."),
+    ] = None,
+    propensity: Annotated[
+        str | None,
+        typer.Option(
+            "--propensity",
+            metavar="A,B",
+            help="The constants of PSP and PSnDCG. Default: those of a known data set, else 0.55,1.5.",
+        ),
+    ] = None,
     threads: options.Threads = None,
     text: options.Text = None,
     labels: options.Labels = None,
@@ -33,6 +49,9 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     verify: options.Verify = False,
     force: options.Force = False,
     json: options.Json = False,
@@ -40,9 +59,11 @@ def command(
 ) -> None:
     """Measure a model on rows whose labels are known.
 
-    Shows precision, recall, nDCG and their propensity-scored kin in per cent, and what frequent and rare labels add.
+    First says how many assigned tags are right and how many true ones are found, beside a baseline. Then shows
+    precision, recall, nDCG and their propensity-scored kin in per cent, and which labels go wrong.
     """
-    from labelwood.cli.console import count, say, show, show_json
+    from labelwood.cli.console import count, say, show, show_json, show_table
+    from labelwood.cli.inputs import split_choices
     from labelwood.cli.loaded import Loaded
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
@@ -54,6 +75,11 @@ def command(
         if per_label.suffix.lower() not in (".csv", ".tsv"):
             raise ParamError(f"--per-label {per_label}: the ending must be .csv or .tsv")
         check_file(per_label, force=force)
+    if html is not None:
+        if html.suffix.lower() not in (".html", ".htm"):
+            raise ParamError(f"--html {html}: the ending must be .html")
+        check_file(html, force=force)
+    constants, whose = _propensity(propensity, data)
     loaded = Loaded(model, threads, verify=verify)
     checked_k(ks[-1], loaded.model.n_labels_)
     with shown(quiet) as progress:
@@ -67,40 +93,101 @@ def command(
             format=format,
             index_base=index_base,
             on_bad_row=on_bad_row,
+            encoding=encoding,
+            **split_choices(data, split, split_column, "tst"),
         )
         if rows.y.nnz == 0:
             raise DataError(f"{data}: no row has a label, so there is nothing to compare with")
         # Filter pairs take answers away: with as many spare places as a row may lose, the first k stay filled.
         spare = _most_pairs_of_a_row(rows.filter_pairs)
         top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.model.n_labels_)))
-        metrics, y, unknown = loaded.metrics(top, rows, ks)
+        metrics, y, unknown = loaded.metrics(top, rows, ks, constants)
+        judgement = loaded.judgement(rows, y, max(5, ks[-1]))
+        seen = loaded.trained_on(rows)
         cost = loaded.search_figures(rows, (ks[0], ks[-1]))
     if per_label is not None:
         _write_per_label(per_label, loaded, top, y, ks[-1], unknown)
+
+    def name(label: int) -> str:
+        known = loaded.model.n_labels_
+        return loaded.name(label) if label < known else unknown[label - known]
+
+    title = f"{model} on {data}: {count(len(top), 'row')}, per cent"
+    psp = f"PSP and PSnDCG with A = {constants[0]:g}, B = {constants[1]:g} ({whose})"
+    sentences = judgement.sentences() if judgement is not None else [_sentence(metrics, ks, loaded, y)]
+    if html is not None:
+        from labelwood.data.writing.atomic_file import whole_file
+        from labelwood.report.evaluation_page import evaluation_page
+
+        tables: list[Table] = [(psp, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))]
+        tables += judgement.mistake_tables(name) if judgement is not None else []
+        figure = judgement.sure if judgement is not None else None
+        with whole_file(html) as part:
+            part.write_text(evaluation_page(title, sentences, [SEEN] if seen else [], figure, tables), "utf-8")
     if json:
         notes = [*rows.notes, *([f"{len(unknown)} labels are unknown to the model"] if unknown else [])]
+        notes += [SEEN] if seen else []
         facts = {"model": str(model), "data": str(data), "n_rows": len(top), "metrics": metrics}
+        facts |= {"propensity": list(constants), "seen_in_training": seen}
+        facts |= judgement.figures(name) if judgement is not None else {}
         show_json({**facts, **({"search": cost} if cost else {}), "notes": notes})
         return
     if unknown and not quiet:
         some = ", ".join(repr(name) for name in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
         say(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
-    _show_metrics(f"{model} on {data}: {count(len(top), 'row')}, per cent", metrics, ks)
+    if seen:
+        show(SEEN)
+    for sentence in sentences:
+        show(sentence)
+    show()
+    show_table(title, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))
+    show(psp)
+    for what, columns, worst in judgement.mistake_tables(name) if judgement is not None else ():
+        show()
+        show_table(what, columns, worst)
     if cost:
-        show("search, mean per row: " + ", ".join(f"{name} {value:.2f}" for name, value in cost.items()))
+        show("search, mean per row: " + ", ".join(f"{what} {value:.2f}" for what, value in cost.items()))
 
 
-def _show_metrics(title: str, metrics: Mapping[str, float], ks: Sequence[int]) -> None:
-    """Write the table of metrics at each k, then the share of each band of labels in it."""
-    from labelwood.cli.console import show_table
+def _sentence(metrics: Mapping[str, float], ks: Sequence[int], loaded: Any, y: Any) -> str:
+    """What the k best answers are worth, in words, beside the most frequent labels."""
+    from labelwood.metrics.assigned import popular_answers
+    from labelwood.metrics.evaluate import evaluate
 
+    first, last = ks[0], ks[-1]
+    same = popular_answers(loaded.counts(y.shape[1]), y.shape[0], last).cut(last)
+    baseline = evaluate(same, y, ks=ks)
+    best = "first answer" if first == 1 else f"first {first} answers"
+    return (
+        f"Of its {best} {metrics[f'P@{first}']:.0f}% are right; its first {last} hold {metrics[f'R@{last}']:.0f}% "
+        f"of the true labels; popular-labels baseline: {baseline[f'P@{first}']:.0f}% / {baseline[f'R@{last}']:.0f}%."
+    )
+
+
+def _propensity(text: str | None, data: Path) -> tuple[tuple[float, float], str]:
+    """((A, B), whose they are): as given, of the data set that the file belongs to, or the usual ones."""
+    from labelwood.data.catalogue import USUAL, recognised
+    from labelwood.errors import ParamError
+
+    if text is not None:
+        try:
+            a, b = (float(number) for number in text.split(","))
+        except ValueError:
+            raise ParamError(f"--propensity must be two numbers such as 0.55,1.5, but is {text!r}") from None
+        return (a, b), "as given"
+    known = recognised(data)
+    return (USUAL, "the usual ones") if known is None else (known.propensity, f"those of {known.title}")
+
+
+def _metric_rows(metrics: Mapping[str, float], ks: Sequence[int]) -> list[list[str]]:
+    """The rows of the table of metrics at each k, then the share of each band of labels in it."""
     names = [name for name in ("P", "R", "nDCG", "PSP", "PSnDCG", "coverage") if f"{name}@{ks[0]}" in metrics]
     rows = [[name, *(f"{metrics[f'{name}@{k}']:.2f}" for k in ks)] for name in names]
     for band, what in (("head", "frequent"), ("torso", "middling"), ("tail", "rare")):
         if f"P@{ks[0]}[{band}]" in metrics:
             part = [f"{metrics[f'P@{k}[{band}]']:.2f}" for k in ks]
             rows.append([f"P from {band} ({what} labels)", *part])
-    show_table(title, ("metric", *(f"@{k}" for k in ks)), rows)
+    return rows
 
 
 def _most_pairs_of_a_row(pairs: Any) -> int:

@@ -43,8 +43,7 @@ def command(
             {"label": reason.label, "score": reason.score, "contributions": parts, "votes": votes, "bias": reason.rest}
         )
         return
-    pushes = [*reason.words, *((f"row {vote.row}: {vote.text[:60]}".rstrip(": "), vote.push) for vote in reason.voters)]
-    pushes.sort(key=lambda item: -abs(item[1]))
+    pushes = sorted(pushes_of(reason), key=lambda item: -abs(item[1]))
     strongest, weaker = pushes[:n], pushes[n:]
     largest = max((abs(push) for _, push in strongest), default=0.0)
     rows = [(word, f"{push:+.4f}", bar(push, largest)) for word, push in strongest]
@@ -56,13 +55,18 @@ def command(
     show_table(f"{reason.label}: score {reason.score:.4f}", (what, "push", ""), rows, align="lrl")
 
 
+def pushes_of(reason: TagReason) -> list[tuple[str, float]]:
+    """What pushes for or against the label: words, and training rows that voted."""
+    votes = [(f"row {vote.row}: {vote.text[:60]}".rstrip(": "), vote.push) for vote in reason.voters]
+    return [*reason.words, *votes]
+
+
 def _reason(loaded: Loaded, text: str | None, data: Path | None, row: int, label: str | None) -> TagReason:
     """Why a text, or a row of a file, gets the label; without one, the label that is answered first."""
     from labelwood.errors import DataError, ParamError
-    from labelwood.tagger.reasons import TagReason, Voter
 
     if data is not None:
-        rows = loaded.read(data, quiet=True)
+        rows = loaded.read(data, quiet=True, labels=loaded.no_labels)
         if row >= rows.n_rows:
             raise DataError(f"{data}: row {row} is outside 0..{rows.n_rows - 1}")
         asked = rows.take([row])
@@ -75,13 +79,5 @@ def _reason(loaded: Loaded, text: str | None, data: Path | None, row: int, label
         raise ParamError(
             f"{loaded.folder}: holds a model of feature rows; give --data FILE and --row N instead of a text"
         )
-    x = asked.features()
-    number = loaded.label(label) if label is not None else int(loaded.model.predict(x, 1).labels[0, 0])
-    why = loaded.model.explain(x, number)
-    pushes = why.by_feature()
-    voters = tuple(Voter(vote.row, "", vote.contribution) for vote in why.voters())
-    rest = pushes.pop(-1, 0.0) - sum(voter.push for voter in voters)
-    names = rows.feature_names
-    named = [(names[f] if names is not None else f"feature {f}", push) for f, push in pushes.items()]
-    words = tuple(sorted(named, key=lambda item: (-abs(item[1]), item[0])))
-    return TagReason(loaded.name(number), why.score, words, voters, rest, why)
+    best = loaded.label(label) if label is not None else int(loaded.model.predict(asked.features(), 1).labels[0, 0])
+    return loaded.reason(asked, best)

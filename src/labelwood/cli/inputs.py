@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,24 @@ def read_data(path: Path, *, progress: Progress = SILENT, quiet: bool = False, *
     from labelwood.data.reading.read import read
 
     data = read(path, progress=progress, **choices)
-    if not quiet:
-        for note in data.notes:
-            say(f"note: {spelled(note, option_name)}")
+    tell(data.notes, quiet=quiet)
     return data
+
+
+def tell(notes: Sequence[str], *, quiet: bool) -> None:
+    """Write notes on stderr, with the options that they name spelled as the command line does."""
+    if not quiet:
+        for note in notes:
+            say(f"note: {spelled(note, option_name)}")
+
+
+def split_choices(data: Path, split: Path | None, column: int | None, part: str) -> dict[str, Any]:
+    """The `split` and `split_column` for `read`; a column alone takes the split file beside the data ("tr", "tst")."""
+    if split is None and column is None:
+        return {}
+    from labelwood.data.reading.split_rows import split_beside
+
+    return {"split": split if split is not None else split_beside(data, part), "split_column": column or 1}
 
 
 def option_name(argument: str) -> str:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelwood.cli.inputs import read_data
-from labelwood.errors import DataError
+from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from labelwood.data.dataset import Dataset
+    from labelwood.data.dataset import Dataset, TableForm
+    from labelwood.report.judgement import Judgement
+    from labelwood.tagger.reasons import TagReason
     from labelwood.topk import TopK
 
 
@@ -40,6 +42,18 @@ class Loaded:
         return classes.names if classes.ids is None else [str(label) for label in classes.ids.tolist()]
 
     @property
+    def form(self) -> TableForm | None:
+        """How the training table was read; None if the folder does not say."""
+        from labelwood.data.dataset import TableForm
+
+        if "table" not in self.extra:
+            return None
+        try:
+            return TableForm.restored(self.extra["table"])
+        except DataError as error:
+            raise ModelFileError(f"{self.folder}: 'table' in its manifest is damaged: {error}") from None
+
+    @property
     def no_labels(self) -> str | None:
         """The `labels` option of the reader for rows whose labels do not matter: tables may then lack the column."""
         return "" if self.tagger is not None else None
@@ -61,10 +75,17 @@ class Loaded:
             raise DataError(unknown_label(name, ids))
         return ids[name]
 
-    def read(self, path: Path, *, progress: Progress = SILENT, quiet: bool = False, **choices: Any) -> Dataset:
-        """The data of a file, read as this model needs it: texts for a tagger, features for a model."""
+    def read(
+        self, path: Path, *, progress: Progress = SILENT, quiet: bool = False, document: bool = False, **choices: Any
+    ) -> Dataset:
+        """The data of a file, read as this model needs it: texts for a tagger, features for a model.
+
+        "-" is standard input: a text a line, or with `document` one text.
+        """
+        if document and (self.tagger is None or str(path) != "-"):
+            raise ParamError("--document is for texts from standard input: labelwood predict DIR - --document")
         if self.tagger is not None and str(path) == "-":
-            return _lines_of_stdin()
+            return _texts_of_stdin(document, choices.get("encoding"))
         choices.update(self._fitting(path, choices))
         return read_data(path, progress=progress, quiet=quiet, **choices)
 
@@ -77,7 +98,7 @@ class Loaded:
         if self.tagger is not None:
             if kind in format_names("features"):
                 raise DataError(f"{path}: holds features, but {self.folder} is a tagger and needs texts")
-            return {}
+            return {"like": self.form}
         if kind in format_names("texts"):
             raise DataError(f"{path}: holds texts, but {self.folder} is a model of feature rows")
         widths: dict[str, Any] = {"n_features": self.model.n_features_}
@@ -93,6 +114,40 @@ class Loaded:
         if self.tagger is not None:
             return self.tagger.predict_top(data.texts or (), k)
         return self.model.predict(data.features(), k)
+
+    def assigns(self, asked: bool | None, k: int | None = None) -> bool:
+        """True if tags are to be assigned: as asked, else where the tagger has learnt it and no k is asked for."""
+        learnt = self.tagger is not None and self.tagger.calibration_ is not None
+        if asked and not learnt:
+            what = "a model of feature rows" if self.tagger is None else "a tagger that has not learnt how sure it is"
+            raise ParamError(f"{self.folder}: is {what}, so it cannot assign; `labelwood train --assign f1` on texts")
+        return learnt and k is None if asked is None else asked
+
+    def assigned(self, data: Dataset, k: int | None = None) -> TopK:
+        """The tags that every row is given, with probabilities."""
+        assert self.tagger is not None
+        return self.tagger.predict_top(data.texts or (), k, assign=True)
+
+    def unknown_texts(self, data: Dataset) -> int:
+        """How many rows have no word that the tagger knows."""
+        assert self.tagger is not None
+        known = self.tagger.fitted_.known(data.texts or (), self.tagger.n_threads)
+        return int(len(known) - known.sum())
+
+    def reason(self, row: Dataset, label: int) -> TagReason:
+        """Why a data set of one row gets a label: its words, or its features where there are no texts."""
+        from labelwood.tagger.reasons import TagReason, Voter
+
+        if self.tagger is not None:
+            return self.tagger.explain((row.texts or ("",))[0], self.name(label))
+        why = self.model.explain(row.features(), label)
+        pushes = why.by_feature()
+        voters = tuple(Voter(vote.row, "", vote.contribution) for vote in why.voters())
+        rest = pushes.pop(-1, 0.0) - sum(voter.push for voter in voters)
+        names = row.feature_names
+        named = [(names[f] if names is not None else f"feature {f}", push) for f, push in pushes.items()]
+        words = tuple(sorted(named, key=lambda item: (-abs(item[1]), item[0])))
+        return TagReason(self.name(label), why.score, words, voters, rest, why)
 
     def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
         """What the model's search costs at each k, mean per row; empty for models that do not search."""
@@ -124,8 +179,33 @@ class Loaded:
 
         return renumbered(data.y, data.label_names, name_ids(self.label_names))
 
+    def trained_on(self, data: Dataset) -> bool:
+        """True if these are the very rows that the tagger was trained on, in whatever order."""
+        from labelwood.data.fingerprint import texts_fingerprint
+
+        known = None if self.tagger is None else self.tagger.fitted_.fingerprint
+        if known is None or data.texts is None or data.label_names is None:
+            return False
+        return data.n_rows == self.model.n_rows_ and known == texts_fingerprint(data.texts, data.y, data.label_names)
+
+    def judgement(self, data: Dataset, y: sparse.csr_matrix, k: int) -> Judgement | None:
+        """How good the tags are that it assigns; None if it has not learnt to assign."""
+        from labelwood.report.judgement import judged
+
+        if not self.assigns(None):
+            return None
+        assert self.tagger is not None
+        sure = self.tagger.fitted_.sure()
+        given, ranked = self.assigned(data), sure.ranked(self.predict(data, k))
+        if data.filter_pairs is not None:
+            from labelwood.metrics.filters import without_pairs
+
+            given, _, _ = without_pairs(given, y, data.filter_pairs)
+            ranked, y, _ = without_pairs(ranked, y, data.filter_pairs)
+        return judged(given, ranked, y, self.counts(y.shape[1]))
+
     def metrics(
-        self, top: TopK, data: Dataset, ks: Sequence[int]
+        self, top: TopK, data: Dataset, ks: Sequence[int], propensity: tuple[float, float]
     ) -> tuple[dict[str, float], sparse.csr_matrix, tuple[str, ...]]:
         """(metrics with bands, true labels, unknown names); propensities and bands come from the training counts."""
         import numpy as np
@@ -140,6 +220,8 @@ class Loaded:
             n_train=self.model.n_rows_,
             ks=ks,
             filter_pairs=data.filter_pairs,
+            A=propensity[0],
+            B=propensity[1],
             per_band=bool(np.any(self.counts(y.shape[1]))),
         )
         return figures, y, unknown
@@ -151,13 +233,17 @@ class Loaded:
         return padded_counts(self.model.label_counts_, n_labels)
 
 
-def _lines_of_stdin() -> Dataset:
+def _texts_of_stdin(document: bool, encoding: str | None) -> Dataset:
     from scipy import sparse
 
     from labelwood.data.dataset import Dataset
+    from labelwood.data.reading.encodings import check_encoding
 
+    known = check_encoding(encoding or "utf-8")
     try:
-        texts = [line.rstrip("\r\n") for line in sys.stdin]
+        everything = sys.stdin.buffer.read().decode(known).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise DataError(f"standard input: not valid UTF-8 ({error.reason})") from None
+        raise DataError(f"standard input: not valid {known} ({error.reason}); --encoding names another") from None
+    lines = everything.removesuffix("\n").split("\n") if everything else []
+    texts = [everything] if document else [line.rstrip("\r") for line in lines]
     return Dataset(None, sparse.csr_matrix((len(texts), 0)), texts=texts, source="standard input")

@@ -18,7 +18,10 @@ Threads = Annotated[
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same result.")]
 
 DataFile = Annotated[
-    Path, typer.Argument(metavar="DATA", help="A data file; the format is found from name and content.")
+    Path,
+    typer.Argument(
+        metavar="DATA", help="A data file, or a folder of documents; the format is found from name and content."
+    ),
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a saved model.")]
 Verify = Annotated[
@@ -33,13 +36,32 @@ Format = Annotated[
         help=f"The format of DATA, if it cannot be found from the file: {', '.join(format_names())}.",
     ),
 ]
-Text = Annotated[str | None, typer.Option("--text", metavar="COL", help="The column (or key) that holds the text.")]
+Text = Annotated[
+    str | None, typer.Option("--text", metavar="COL", help="The column (or key) that holds the text; several: a,b.")
+]
 Labels = Annotated[
-    str | None, typer.Option("--labels", metavar="COL", help="The column (or key) that holds the labels.")
+    str | None,
+    typer.Option("--labels", metavar="COL", help="The column (or key) that holds the labels; several: a,b."),
 ]
 Separator = Annotated[
     str | None,
     typer.Option("--separator", metavar="S", help="What stands between labels of one cell, such as ';'."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="E", help="The encoding of a text file, such as cp1252. Default: found, UTF-8."),
+]
+Split = Annotated[
+    Path | None,
+    typer.Option(
+        "--split", metavar="FILE", help="Take the rows that this file numbers from 1, such as data_trSplit.txt."
+    ),
+]
+SplitColumn = Annotated[
+    int | None,
+    typer.Option(
+        "--split-column", metavar="N", min=1, help="The column of --split, or of the one split file beside DATA."
+    ),
 ]
 IndexBase = Annotated[
     int | None,

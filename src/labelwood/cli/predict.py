@@ -9,22 +9,56 @@ import typer
 
 from labelwood.cli import options
 
+USUAL_K = 5
+
 
 def command(
     model: options.ModelFolder,
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA", help="A data file; - reads lines of text from stdin (for a tagger)."),
+        typer.Argument(
+            metavar="DATA",
+            help="A data file, or a folder of documents; - reads lines of text from stdin (for a tagger).",
+        ),
     ],
     k: Annotated[
-        int, typer.Option("-k", metavar="K", min=1, help="Labels for each row, at most 10,000 or as many as there are.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="K",
+            min=1,
+            help="The K best labels of each row (default 5); with --assign, at most K.",
+        ),
+    ] = None,
+    assign: Annotated[
+        bool | None,
+        typer.Option(
+            "--assign/--no-assign",
+            help="Only the tags that the tagger assigns, 0 to n, with probabilities; "
+            "the default for taggers that learnt it, unless -k is given.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help=".jsonl, .csv, .tsv, .txt (label:score) or .npz; else stdout."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="A table (.xlsx, .csv, .tsv, .jsonl, .parquet), .txt (label:score) or .npz; else stdout.",
         ),
     ] = None,
+    shape: Annotated[
+        str,
+        typer.Option(
+            "--shape", metavar="wide|long", help="A table of DATA's rows with tags beside them, or of all answers."
+        ),
+    ] = "wide",
+    reasons: Annotated[
+        bool, typer.Option("--reasons", help="A column with the words that speak for each tag (takes longer).")
+    ] = False,
+    document: Annotated[
+        bool, typer.Option("--document", help="What comes from stdin is one document, not one text a line.")
+    ] = False,
     threads: options.Threads = None,
     text: options.Text = None,
     labels: options.Labels = None,
@@ -32,30 +66,35 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     verify: options.Verify = False,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Give every row its k best labels.
+    """Give every row its tags, or its k best labels.
 
-    Without --out the answers go to stdout, one JSON object a row.
+    Without --out the answers go to stdout, one JSON object a row. A table keeps every column of DATA.
     """
-    from labelwood.cli import answers
+    from labelwood.cli import answers, tagged
     from labelwood.cli.console import count, say, show_json
+    from labelwood.cli.inputs import split_choices, tell
     from labelwood.cli.loaded import Loaded
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.errors import ParamError
     from labelwood.topk import checked_k
 
+    table = tagged.check_out(out, shape, reasons=reasons)
     if out is not None:
-        answers.check_suffix(out)
         check_file(out, force=force)
     elif json:
         raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
     loaded = Loaded(model, threads, verify=verify)
-    checked_k(k, loaded.model.n_labels_)
+    assigns = loaded.assigns(assign, k)
+    checked_k(k or 1, loaded.model.n_labels_)
     with shown(quiet) as progress:
         rows = loaded.read(
             data,
@@ -67,13 +106,32 @@ def command(
             format=format,
             index_base=index_base,
             on_bad_row=on_bad_row,
+            encoding=encoding,
+            document=document,
+            **({"keep_columns": True} if table and loaded.tagger is not None else {}),
+            **split_choices(data, split, split_column, "tst"),
         )
-        top = loaded.predict(rows, k)
+        top = loaded.assigned(rows, k) if assigns else loaded.predict(rows, k or USUAL_K)
+        why = tagged.reasons_of(loaded, rows, top, progress) if reasons else None
+    notes = list(rows.notes)
+    if assigns:
+        n_unknown = loaded.unknown_texts(rows)
+        if n_unknown:
+            notes.append(f"{count(n_unknown, 'row')} without a word that the tagger knows: no tags")
+            tell(notes[-1:], quiet=quiet or json)
+    number = "probability" if assigns else "score"
     if out is None:
-        answers.write_stdout(top, loaded.label_names, rows.row_ids)
+        answers.write_stdout(top, loaded.label_names, rows.row_ids, number)
         return
-    answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_)
+    if table:
+        measure = "probabilities" if assigns else "scores"
+        separator = None if loaded.form is None else loaded.form.separator
+        named = [[(loaded.name(label), score) for label, score in row] for row in top]
+        told = tagged.write_tagged(out, rows, named, measure=measure, separator=separator, reasons=why)
+        tell(told, quiet=quiet or json)
+    else:
+        answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_, number)
     if json:
-        show_json({"out": str(out), "n_rows": len(top), "k": k, "notes": list(rows.notes)})
+        show_json({"out": str(out), "n_rows": len(top), "k": k or (None if assigns else USUAL_K), "notes": notes})
     elif not quiet:
         say(f"answered {count(len(top), 'row')}; written to {out}")

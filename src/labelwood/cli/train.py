@@ -10,6 +10,7 @@ import typer
 from labelwood.cli import options
 
 if TYPE_CHECKING:
+    from labelwood.calibration.fitted import FittedCalibration
     from labelwood.data.dataset import Dataset
     from labelwood.models.base import Model
     from labelwood.progress import Progress
@@ -44,6 +45,15 @@ def command(
             help="Your own label hierarchy for linear-tree: lines of name, tab, parent.",
         ),
     ] = None,
+    assign: Annotated[
+        str | None,
+        typer.Option(
+            "--assign",
+            metavar="RULE",
+            help="Which tags a text is given: f1 (default), f1-macro, f1-sample, precision=0.9, recall=0.8, count=4; "
+            "none: do not learn how sure answers are, which takes about as long again as training.",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     memory: Annotated[
@@ -56,6 +66,15 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
+    unlabelled: Annotated[
+        str,
+        typer.Option(
+            "--unlabelled", metavar="skip|negative", help="Rows without labels: leave out, or learn that no label fits."
+        ),
+    ] = "skip",
+    split: options.Split = None,
+    split_column: options.SplitColumn = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -66,10 +85,12 @@ def command(
     """
     import time
 
-    from labelwood.cli.console import count, show, show_json
-    from labelwood.cli.inputs import read_data
+    from labelwood.calibration.held_out import SMALLEST_ROWS
+    from labelwood.cli.console import count, say, show, show_json
+    from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
+    from labelwood.data.unlabelled import trained_rows
     from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
 
@@ -78,7 +99,7 @@ def command(
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads)
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, assign)
     start = time.perf_counter()
     with shown(quiet) as progress:
         rows = read_data(
@@ -91,15 +112,21 @@ def command(
             on_bad_row=on_bad_row,
             n_threads=threads,
             progress=progress,
-            quiet=quiet or json,
+            quiet=True,
+            encoding=encoding,
+            **split_choices(data, split, split_column, "tr"),
         )
+        rows = trained_rows(rows, unlabelled)
+        tell(rows.notes, quiet=quiet or json)
         trained = train(rows, settings, progress, budget)
         seconds = time.perf_counter() - start
         base = {} if rows.index_base is None else {"index_base": rows.index_base}
         check_folder(out, force=force)  # another program may have saved there meanwhile
-        trained.save(out, extra={"data": str(data)} | base, overwrite=force)
+        table = {} if rows.form is None else {"table": rows.form.saved()}
+        trained.save(out, extra={"data": str(data)} | base | table, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
+    calibration = getattr(trained, "calibration_", None)
     facts = {
         "out": str(out),
         "kind": "tagger" if rows.x is None else "model",
@@ -108,22 +135,48 @@ def command(
         "n_labels": rows.n_labels,
         "seconds": round(seconds, 3),
         "notes": list(rows.notes),
+        **({"assign": calibration.facts()} if calibration is not None else {}),
     }
     if json:
         show_json(facts)
         return
     what = f"{count(rows.n_rows, 'row')} with {count(rows.n_labels, 'label')}"
     show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
+    if calibration is not None:
+        _show_assignment(calibration)
+    elif rows.x is None and settings.assign is not None and not quiet:
+        say(f"note: fewer than {SMALLEST_ROWS} rows with labels: too few to learn how sure it is; it gives the k best")
+
+
+def _show_assignment(calibration: FittedCalibration) -> None:
+    """Say what the rule reached on held-out rows."""
+    from labelwood.cli.console import count, say, show
+
+    reached = calibration.held_out
+    show(
+        f"tags are assigned by {calibration.rule}: on {count(int(reached['rows']), 'row')} held out in training, "
+        f"{reached['labels_a_row']:.1f} tags a row, {100 * reached['precision']:.0f}% of them right; "
+        f"it found {100 * reached['recall']:.0f}% of the true ones"
+    )
+    if calibration.note:
+        say(f"note: {calibration.note}")
 
 
 class Settings:
     """The model's name and its parameters as the command line gave them, checked before any data is read."""
 
-    def __init__(self, name: str, assignments: list[str], seed: int, threads: int | None) -> None:
+    def __init__(
+        self, name: str, assignments: list[str], seed: int, threads: int | None, assign: str | None = None
+    ) -> None:
+        from labelwood.calibration.rule import Assignment
         from labelwood.errors import ParamError
         from labelwood.models.registry import AUTO, model_class
         from labelwood.params import Params
 
+        self.asked = assign
+        self.assign = None if assign == "none" else assign or "f1"
+        if self.assign is not None:
+            Assignment.parse(self.assign)
         of_features = [text.removeprefix("features.") for text in assignments if text.startswith("features.")]
         of_model = [text for text in assignments if not text.startswith("features.")]
         parameters = Params if name == AUTO else model_class(name).Parameters
@@ -155,9 +208,13 @@ def train(data: Dataset, settings: Settings, progress: Progress, memory: int | N
     from labelwood.tagger.tagger import Tagger
 
     if data.x is None:
-        tagger = Tagger(settings.name, features=settings.features, model_params=settings.model_params)
+        tagger = Tagger(
+            settings.name, features=settings.features, model_params=settings.model_params, assign=settings.assign
+        )
         return tagger.fit(data, memory=memory, progress=progress)
     if settings.features:
         raise ParamError(f"{data.source}: holds features, not texts; --set features.* is for texts")
+    if settings.asked not in (None, "none"):
+        raise ParamError(f"{data.source}: holds features, not texts; --assign is for texts")
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
     return model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)

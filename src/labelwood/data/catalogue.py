@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from labelwood.errors import DataError, unknown_name
 
@@ -97,6 +98,16 @@ def find(name: str) -> KnownData:
         if _plain(entry.name) == wanted:
             return entry
     raise DataError(unknown_name("data set", name, _KNOWN))
+
+
+def recognised(path: Path) -> KnownData | None:
+    """The data set that a file belongs to, by the name of its folder or its own ('amazon-670k_test.txt')."""
+    file = _plain(path.name)
+    for entry in _KNOWN.values():
+        name = _plain(entry.name)
+        if _plain(path.absolute().parent.name) == name or file.startswith(name):
+            return entry
+    return None
 
 
 def _plain(name: str) -> str:

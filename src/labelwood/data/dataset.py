@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,28 @@ from labelwood.errors import DataError
 from labelwood.matrices import as_features, as_labels, check_same_rows
 
 
+@dataclass(frozen=True)
+class TableForm:
+    """How a table was read: its text columns, its label columns, and what its label cells were cut at (None: lists)."""
+
+    text: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    separator: str | None = None
+
+    def saved(self) -> dict[str, Any]:
+        """The form as JSON holds it; `restored` takes it back."""
+        return {"text": list(self.text), "labels": list(self.labels), "separator": self.separator}
+
+    @classmethod
+    def restored(cls, saved: Any) -> TableForm:
+        """The form of what `saved` gave; DataError if it is something else."""
+        shape = {name: type(value) for name, value in saved.items()} if isinstance(saved, dict) else {}
+        names = [*saved["text"], *saved["labels"]] if shape.get("text") is shape.get("labels") is list else [None]
+        if not all(isinstance(name, str) for name in names) or shape.get("separator") not in (str, type(None)):
+            raise DataError(f"text, labels and separator of a table are expected, but got {saved!r:.80}")
+        return cls(tuple(saved["text"]), tuple(saved["labels"]), saved["separator"])
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Rows to learn from or to judge by: features `x`, labels `y`, and what is known beside them.
@@ -23,6 +45,8 @@ class Dataset:
     filter_pairs: int64 (m, 2) pairs (row, label) to leave out of an evaluation (LF-* data sets).
     source: where it came from. notes: what the reader wants to tell (index base found, rows skipped, ...).
     index_base: the number of the first feature in the file, where files differ in it (svmlight).
+    form: how the table was read that it came from. columns: name -> values of every column of that table, one a row,
+    kept only when `read(keep_columns=True)` asks for them.
     """
 
     x: sparse.csr_matrix | None
@@ -35,6 +59,8 @@ class Dataset:
     source: str = "memory"
     notes: tuple[str, ...] = ()
     index_base: int | None = None
+    form: TableForm | None = None
+    columns: Mapping[str, Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
         if self.x is None and self.texts is None:
@@ -56,6 +82,9 @@ class Dataset:
             if len(items) != expected:
                 raise DataError(f"{self.source}: {len(items)} {name} for {expected} {what}")
             object.__setattr__(self, name, tuple(items))
+        for name, values in (self.columns or {}).items():
+            if len(values) != y.shape[0]:
+                raise DataError(f"{self.source}: {len(values)} values of column {name!r} for {y.shape[0]} rows")
         if self.filter_pairs is not None:
             object.__setattr__(self, "filter_pairs", _checked_pairs(self.filter_pairs, y.shape, self.source))
 
@@ -102,6 +131,9 @@ class Dataset:
             texts=None if self.texts is None else [self.texts[i] for i in index],
             row_ids=None if self.row_ids is None else [self.row_ids[i] for i in index],
             filter_pairs=pairs,
+            columns=None
+            if self.columns is None
+            else {name: [values[i] for i in index] for name, values in self.columns.items()},
         )
 
     def split(self, test: float = 0.2, seed: int = 0, stratify: bool = True) -> tuple[Dataset, Dataset]:

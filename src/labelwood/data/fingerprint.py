@@ -20,6 +20,16 @@ def data_fingerprint(x: Any, y: Any) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
+def texts_fingerprint(texts: Sequence[str], y: sparse.csr_matrix, names: Sequence[str]) -> str:
+    """A name for texts with labels, "texts-sha256:...": the same in whatever order the rows and the labels come."""
+    digests = []
+    columns, starts = y.indices.tolist(), y.indptr.tolist()
+    for row, text in enumerate(texts):
+        labels = sorted(names[column] for column in columns[starts[row] : starts[row + 1]])
+        digests.append(hashlib.sha256("\0".join([text, *labels]).encode("utf-8", "surrogatepass")).digest())
+    return f"texts-sha256:{hashlib.sha256(b''.join(sorted(digests))).hexdigest()}"
+
+
 def label_names_sha256(names: Sequence[str]) -> str:
     """The hash of label names in their order, 64 hexadecimal digits."""
     digest = hashlib.sha256()

@@ -24,6 +24,7 @@ class Format:
     holds: what its rows are; readers of texts take TableOptions and give TextRows, readers of features take a path and
     give a Dataset. names: a pattern of file names (without .gz and .zst) that say the format, whatever the content.
     content: tells the format from a Start. written_as: names that ask `write` for it though reading looks inside.
+    unit: what a row is called in messages. encoded: it is text, so that `encoding` has a meaning.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Format:
     content: str = ""
     write: str = ""
     written_as: str = ""
+    unit: str = "line"
+    encoded: bool = True
 
     def has_name(self, name: str) -> bool:
         """True if files named so are of this format, whatever they hold."""
@@ -79,7 +82,12 @@ FORMATS = {
                write="table_write:write_jsonl"),
         Format("parquet", "Parquet table with a text column and a label column", "texts",
                read="parquet:read_parquet", names=r"(?i:.*\.(?:parquet|pq))", content="parquet:is_parquet",
-               write="table_write:write_parquet"),
+               write="table_write:write_parquet", encoded=False),
+        Format("excel", "spreadsheet (.xlsx, .xls, .ods) with a text column and a label column; .xlsx is written",
+               "texts", read="excel:read_excel", names=r"(?i:.*\.(?:xlsx|xlsm|xlsb|xls|ods))",
+               write="excel_write:write_excel", unit="row", encoded=False),
+        Format("documents", "folder of .txt, .md, .html and .pdf files, labels beside each in .tsv or .key", "texts",
+               read="documents:read_documents", unit="document"),
         Format("fasttext", "`__label__a __label__b text` lines", "texts",
                read="fasttext_text:read_fasttext", content="fasttext_text:is_fasttext",
                write="table_write:write_fasttext"),

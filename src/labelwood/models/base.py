@@ -28,6 +28,7 @@ from labelwood.topk import TopK, checked_k, empty
 P = TypeVar("P", bound=Params)
 F = TypeVar("F", bound=Fitted[Any])
 M = TypeVar("M", bound="Model[Any, Any]")
+W = TypeVar("W", bound="WeighedModel[Any, Any]")
 SCORED_AT = 5  # `score` is nDCG at this k
 _THREADS = Params.ranges()["n_threads"]
 PROBABLE_LABELS = 100  # labels of a row that predict_proba and decision_function give
@@ -282,3 +283,19 @@ class Model(Estimator, ABC, Generic[P, F]):
                 "columns in the same order"
             )
         return features
+
+
+class WeighedModel(Model[P, F]):
+    """A model whose training can count some rows more than others."""
+
+    def fit(
+        self: W,
+        x: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+    ) -> W:
+        """The model itself, trained; see Model.fit. sample_weight: how much each row counts, one number a row."""
+        return self._learn(checked_input(x, y, sample_weight=sample_weight, progress=progress), memory)

@@ -90,6 +90,14 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         weighted = zip(self.members, self.weights.tolist(), strict=True)
         return {f"weight of {place}, {member.name}": weight for place, (member, weight) in enumerate(weighted, start=1)}
 
+    def repeated_settings(self) -> EnsembleParams:
+        """The settings with the members that were kept and their weights."""
+        names = [member.name for member in self.members]
+        of_members = (self.settings.settings or "").split()
+        kept = " ".join(setting for setting in of_members if setting.partition(".")[0] in names)
+        weights = ",".join(map(repr, self.weights.tolist()))
+        return replace(self.settings, models=",".join(names), settings=kept or None, weights=weights)
+
     # storage
 
     @classmethod

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.models.base import Model
+from labelwood.models.base import WeighedModel
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
-from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
+from labelwood.models.fit_input import FitInput, TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.params import Params
-from labelwood.progress import SILENT, Progress
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.topk import TopK
 
@@ -68,24 +67,12 @@ class FittedPopular(Fitted[PopularParams]):
         return cls(settings, trained_on, arrays["shares"])
 
 
-class Popular(Model[PopularParams, FittedPopular]):
+class Popular(WeighedModel[PopularParams, FittedPopular]):
     """Gives every row the labels that are most frequent in training; scores are their shares of the training rows."""
 
     name = "popular"
     Parameters = PopularParams
     FittedState = FittedPopular
-
-    def fit(
-        self,
-        x: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        memory: int | None = None,
-        progress: Progress = SILENT,
-    ) -> Popular:
-        """The model itself, trained; see Model.fit. sample_weight: how much each row counts."""
-        return self._learn(checked_input(x, y, sample_weight=sample_weight, progress=progress), memory)
 
     @staticmethod
     def _train(settings: PopularParams, data: FitInput) -> FittedPopular:

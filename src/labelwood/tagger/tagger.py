@@ -8,7 +8,11 @@ from typing import Any
 
 from scipy import sparse
 
+from labelwood.calibration.fit import calibration_of, enough_rows
+from labelwood.calibration.fitted import FittedCalibration
+from labelwood.calibration.rule import Assignment
 from labelwood.data.dataset import Dataset
+from labelwood.data.fingerprint import texts_fingerprint
 from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
@@ -16,7 +20,8 @@ from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.labelspace import names as naming
 from labelwood.labelspace.classes import understood
 from labelwood.metrics.evaluate import evaluate
-from labelwood.models.base import SCORED_AT, Model
+from labelwood.models.base import PROBABLE_LABELS, SCORED_AT, Model
+from labelwood.models.fit_input import checked_input
 from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
@@ -30,7 +35,8 @@ from labelwood.topk import TopK
 # time; plain counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
-_OWN = ("model", "seed", "n_threads", "features", "model_params")
+USUAL_K = 5
+_OWN = ("model", "seed", "n_threads", "features", "model_params", "assign")
 
 
 class Tagger(Estimator):
@@ -40,7 +46,9 @@ class Tagger(Estimator):
     about a minute, else the linear tree (`model_.name` says which). features: parameters of TfidfVectorizer that differ
     from the defaults here (words, sublinear tf, unit length), or of BagVectorizer for models that take counts of words
     and n-grams, such as "hsoftmax". model_params: parameters of a model that is given by name. scikit-learn reaches the
-    parts as "model__C" and "features__min_df". The constructor only stores; `fit` validates.
+    parts as "model__C" and "features__min_df". assign: the rule by which `predict(assign=True)` gives labels: "f1",
+    "f1-macro", "f1-sample", "precision=0.9", "recall=0.8" or "count=4"; learning it, and how sure answers are, takes
+    about as long again as training, so None leaves it out. The constructor only stores; `fit` validates.
     """
 
     def __init__(
@@ -51,12 +59,14 @@ class Tagger(Estimator):
         n_threads: int | None = None,
         features: Mapping[str, Any] | None = None,
         model_params: Mapping[str, Any] | None = None,
+        assign: str | None = None,
     ) -> None:
         self.model = model
         self.seed = seed
         self.n_threads = n_threads
         self.features = features
         self.model_params = model_params
+        self.assign = assign
 
     def __repr__(self) -> str:
         return f"Tagger(model={self.model!r}, seed={self.seed})"
@@ -120,8 +130,10 @@ class Tagger(Estimator):
     ) -> Tagger:
         """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts.
 
-        memory: refuse with BudgetError if training the model would need more bytes than this beside the data.
+        memory: refuse with BudgetError if training the model would need more bytes than this beside the data. With
+        `assign`, fewer than 50 labelled texts are too few to hold some out: `calibration_` is then None.
         """
+        rule = None if self.assign is None else Assignment.parse(self.assign)
         rows, y, label_names = _training_rows(texts, labels)
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
@@ -134,8 +146,14 @@ class Tagger(Estimator):
         texts_too = rows if model.reads_texts else None
         named = Dataset(x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer))
         model.fit(named, memory=memory, progress=progress)
-        kept = tuple(text[:KEPT_CHARACTERS] for text in rows) if model.explains_by_rows else None
-        self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept)
+        kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
+        calibration = None
+        if rule is not None:
+            data = checked_input(named, progress=progress)
+            if enough_rows(data):
+                calibration = calibration_of(model, data, rule)
+        seen = texts_fingerprint(rows, y, label_names)
+        self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept, calibration, seen)
         return self
 
     def _new_model(self, recommended: str) -> Model[Any, Any]:
@@ -178,6 +196,11 @@ class Tagger(Estimator):
         return kind.from_fitted(words, {**words.parameters.as_given(), "n_threads": self.n_threads})
 
     @property
+    def calibration_(self) -> FittedCalibration | None:
+        """How sure answers are and which labels are assigned; None if that was not learnt."""
+        return self.fitted_.calibration
+
+    @property
     def label_names(self) -> tuple[str, ...]:
         """The names of all labels the tagger can give."""
         return self.fitted_.label_names
@@ -189,13 +212,29 @@ class Tagger(Estimator):
 
     # answering
 
-    def predict(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]:
-        """The k best labels of each text as (name, score), best first."""
-        return self.predict_top(texts, k).names(self.label_names)
+    def predict(
+        self, texts: Iterable[str], k: int | None = None, *, assign: bool = False
+    ) -> list[list[tuple[str, float]]]:
+        """The k best labels of each text as (name, score), best first; k: 5 if it is not given.
 
-    def predict_top(self, texts: Iterable[str], k: int = 5) -> TopK:
-        """The k best labels of each text as TopK; numbers are places in `label_names`."""
-        return self.fitted_.predict(checked_texts(texts), k, self.n_threads)
+        assign: the labels that the tagger's rule gives, 0 to n (at most k), as (name, probability). A text without a
+        word that the tagger knows gets none.
+        """
+        return self.predict_top(texts, k, assign=assign).names(self.label_names)
+
+    def predict_top(self, texts: Iterable[str], k: int | None = None, *, assign: bool = False) -> TopK:
+        """What `predict` gives, as TopK; numbers are places in `label_names`."""
+        state, rows = self.fitted_, checked_texts(texts)
+        if assign:
+            return state.assigned(rows, k, self.n_threads)
+        return state.predict(rows, USUAL_K if k is None else k, self.n_threads)
+
+    def predict_proba(self, texts: Iterable[str], k: int = PROBABLE_LABELS) -> sparse.csr_matrix:
+        """How probable the k best labels of each text are: CSR (n_texts, n_labels); needs a tagger with `assign`."""
+        state = self.fitted_
+        sure = state.sure()
+        top = state.predict(checked_texts(texts), min(k, state.model.n_labels), self.n_threads)
+        return sure.ranked(top).to_csr(state.model.n_labels)
 
     def explain(self, text: str, label: str) -> TagReason:
         """Why one text gets a label: its words and how much each pushes for (+) or against (-) it."""
@@ -250,6 +289,7 @@ class Tagger(Estimator):
         settings = state.model.settings
         words = state.words.parameters.as_given()
         tagger = cls(state.model.name, seed=settings.seed, features=words, model_params=settings.saved())
+        tagger.assign = None if state.calibration is None else str(state.calibration.rule)
         tagger._fitted = state
         return tagger
 

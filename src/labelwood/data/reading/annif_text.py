@@ -8,7 +8,7 @@ from pathlib import Path
 from labelwood.data.reading.jsonl import read_jsonl
 from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import plain_name
-from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
+from labelwood.data.reading.text_rows import TableOptions, TextRows, filled_lines
 
 _SUBJECT = re.compile(r"<([^<>]*)>")
 _SUBJECTS = re.compile(r"\s*(?:<[^<>]*>\s*)*")
@@ -26,9 +26,7 @@ def read_annif(options: TableOptions) -> TextRows:
     if Path(plain_name(options.path)).suffix.lower() in (".json", ".jsonl", ".ndjson"):
         return read_jsonl(options)
     rows = TextRows(options)
-    for number, line in text_lines(options):
-        if not line.strip():
-            continue
+    for number, line in filled_lines(options):
         text, tab, subjects = line.partition("\t")
         if not tab:
             options.bad.report(number, "no tab: expected text<TAB><uri> <uri>")

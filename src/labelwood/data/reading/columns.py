@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from labelwood.data.dataset import TableForm
+from labelwood.data.reading.text_rows import LabelCells, TableOptions, TextRows
 from labelwood.errors import DataError, unknown_name
 from labelwood.wording import Argument, Message
 
@@ -23,45 +26,100 @@ ID_NAMES = ("id", "document_id", "uid", "doc_id", "_id")
 
 @dataclass(frozen=True)
 class Columns:
-    """The chosen columns; `labels` is None when the caller said that there are none (labels="")."""
+    """The chosen columns; `labels` is empty when the caller said that there are none (labels="")."""
 
     text: tuple[str, ...]
-    labels: str | None
+    labels: tuple[str, ...]
     row_id: str | None
     notes: tuple[str, ...] = ()
 
+    def begin(self, options: TableOptions, names: Sequence[str]) -> TextRows:
+        """The rows of a table with these columns, still empty."""
+        rows = TextRows(options, notes=list(self.notes), form=TableForm(self.text, self.labels))
+        if len(self.labels) > 1 and options.separator is None:
+            rows.separator = ""
+            note = f"each cell of {', '.join(self.labels)} is one label; "
+            rows.notes.append(Message(note, Argument("separator"), " cuts them"))
+        if options.keep_columns:
+            rows.names = _distinct(names)
+        return rows
 
-def choose_columns(path: Path, names: Sequence[str], text: str | None, labels: str | None) -> Columns:
+
+def choose_columns(options: TableOptions, names: Sequence[str]) -> Columns:
     """The columns to read out of `names`; what had to be guessed is told in notes.
 
-    text: one name, or several with commas between them. labels: one name; "" reads a table without labels.
+    The options' text: one name, or several with commas between them; labels: the same, and "" reads a table without
+    labels. What they leave open is read as in `options.like`, whose columns are taken if they are there.
     DataError lists the columns when a name is unknown or nothing fits.
     """
-    notes = []
+    path, like = options.path, options.like or TableForm()
+    notes: list[str] = []
     lower = {name.strip().lower(): name for name in reversed(names)}
-    if text is None:
-        text_columns = _guess_text(lower)
-        if not text_columns:
+    text = _named(options.text, names) or _as_before(path, "text", like.text, names, notes)
+    if not text:
+        text = _guess_text(lower)
+        if not text:
             raise _unknown(path, "text", names)
-        notes.append(f"text taken from column {' + '.join(text_columns)} (guessed)")
-    elif text in names:
-        text_columns = (text,)
-    else:
-        text_columns = tuple(part.strip() for part in text.split(","))
-    label_column = labels if labels else None
-    if labels is None:
-        label_column = next((lower[name] for name in LABEL_NAMES if name in lower), None)
-        if label_column is None or label_column in text_columns:
-            raise _unknown(path, "labels", names)
-        notes.append(f"labels taken from column {label_column} (guessed)")
-    for name in (*text_columns, *([label_column] if label_column else [])):
+        notes.append(f"text taken from column {' + '.join(text)} (guessed)")
+    labels = _named(options.labels, names)
+    if options.labels is None:
+        labels = _as_before(path, "labels", like.labels, names, notes)
+        if not labels:
+            usual = next((lower[name] for name in LABEL_NAMES if name in lower), None)
+            if usual is None or usual in text:
+                raise _unknown(path, "labels", names)
+            notes.append(f"labels taken from column {usual} (guessed)")
+            labels = (usual,)
+    for name in (*text, *labels):
         if name not in names:
             raise DataError(f"{path}: {unknown_name('column', name, names)}")
         if list(names).count(name) > 1:
             raise DataError(f"{path}: column {name!r} stands there twice (columns: {', '.join(names)})")
-    used = {*text_columns, label_column}
+    used = {*text, *labels}
     row_id = next((lower[name] for name in ID_NAMES if name in lower and lower[name] not in used), None)
-    return Columns(text_columns, label_column, row_id, tuple(notes))
+    return Columns(text, labels, row_id, tuple(notes))
+
+
+def _named(asked: str | None, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that an option names: one, or several with commas between them."""
+    if not asked:
+        return ()
+    return (asked,) if asked in names else tuple(part.strip() for part in asked.split(","))
+
+
+def _as_before(
+    path: Path, what: str, before: tuple[str, ...], names: Sequence[str], notes: list[str]
+) -> tuple[str, ...]:
+    """The columns of training, if all are there; () if none is; DataError between: half a text is another text."""
+    missing = [name for name in before if name not in names]
+    if not missing:
+        return before
+    listed = ", ".join(before)
+    if len(missing) < len(before):
+        fault = f"{path}: the model was trained with {what} from {listed}, but {', '.join(missing)} is not there; name "
+        raise DataError(Message(fault, "the columns with ", Argument(what), f" (columns: {', '.join(names)})"))
+    notes.append(f"no column {listed}, from which the model was trained")
+    return ()
+
+
+def label_cell(cells: Sequence[Any]) -> Any:
+    """The label cell of a row: of one label column its cell, of several all of them, of none None."""
+    if len(cells) == 1:
+        return cells[0]
+    return LabelCells(cells) if cells else None
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names that differ, none empty: a second "price" becomes "price (2)"."""
+    distinct: list[str] = []
+    for number, name in enumerate(names, 1):
+        plain = name or f"column {number}"
+        known, again = plain, 1
+        while known in distinct:
+            again += 1
+            known = f"{plain} ({again})"
+        distinct.append(known)
+    return distinct
 
 
 def _unknown(path: Path, what: str, names: Sequence[str]) -> DataError:
@@ -76,10 +134,15 @@ def _guess_text(lower: dict[str, str]) -> tuple[str, ...]:
     return tuple(column for column in (title, main) if column is not None)
 
 
-def looks_like_header(cells: Sequence[str], text: str | None, labels: str | None) -> bool:
+def looks_like_header(cells: Sequence[str], options: TableOptions | None = None) -> bool:
     """True if the first line of a table names its columns: one of them is asked for, or a usual name."""
     names = {cell.strip() for cell in cells} - {""}
-    asked = {name.strip() for name in (text or "").split(",")} | {text, labels}
+    asked: set[str] = set()
+    if options is not None:
+        for option in (options.text or "", options.labels or ""):
+            asked |= {option, *(name.strip() for name in option.split(","))}
+        if options.like is not None:
+            asked |= {*options.like.text, *options.like.labels}
     if asked & names:
         return True
     usual = {*TITLE_NAMES, *TEXT_NAMES, *LABEL_NAMES}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labelwood.data.reading.columns import Columns, choose_columns, join_text, looks_like_header
+from labelwood.data.reading.columns import Columns, choose_columns, join_text, label_cell, looks_like_header
 from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import MAX_LINE_BYTES
 from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
@@ -42,42 +42,49 @@ def _read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
     first_line = lines.peek()
     if first_line is None:
         raise DataError(f"{options.path}: the file is empty")
-    rows = TextRows(options)
+    notes = []
     if delimiter is None:
         delimiter = max(",;\t", key=first_line.count)
         if delimiter != ",":
-            rows.notes.append(f"columns are separated by {_shown(delimiter)}")
+            notes.append(f"columns are separated by {_shown(delimiter)}")
     # Tools that write TSV without a header do not quote: there a quote is a character like any other.
-    quotes = delimiter != "\t" or looks_like_header(first_line.split("\t"), options.text, options.labels)
+    quotes = delimiter != "\t" or looks_like_header(first_line.split("\t"), options)
     records = _records(lines, delimiter, quotes)
     first = next(records, None)
     if first is None:
         raise DataError(f"{options.path}: no row is left")
     names = [cell.strip() for cell in first[1]]
-    if looks_like_header(first[1], options.text, options.labels):
-        _fill(rows, records, names, choose_columns(options.path, names, options.text, options.labels))
+    if looks_like_header(first[1], options):
+        columns = choose_columns(options, names)
+        rows = columns.begin(options, names)
+        _fill(rows, records, names, columns)
     else:
         if len(names) != 2 or options.text is not None or options.labels:
             # Not headerless: a wrong name or columns nobody recognises; choose_columns says which.
-            choose_columns(options.path, names, options.text, options.labels)
+            choose_columns(options, names)
+        rows = TextRows(options)
         _fill_without_header(rows, [first, *records])
+    rows.notes[:0] = notes
     return rows
 
 
 def _fill(rows: TextRows, records: Iterator[Record], names: list[str], columns: Columns) -> None:
-    rows.notes.extend(columns.notes)
     text_places = [names.index(name) for name in columns.text]
-    label_place = None if columns.labels is None else names.index(columns.labels)
+    label_places = [names.index(name) for name in columns.labels]
     id_place = None if columns.row_id is None else names.index(columns.row_id)
     for line, cells in records:
         if len(cells) != len(names):
             rows.options.bad.report(line, f"{len(cells)} cells, but the header has {len(names)} columns")
             continue
+        if cells[text_places[0]].strip() == columns.text[0] and [cell.strip() for cell in cells] == names:
+            rows.options.bad.leave_out("repeated header line", line)
+            continue
         rows.add(
             line,
             join_text([cells[place] for place in text_places]),
-            None if label_place is None else cells[label_place],
+            label_cell([cells[place] for place in label_places]),
             None if id_place is None else cells[id_place],
+            cells,
         )
 
 
@@ -90,8 +97,9 @@ def _fill_without_header(rows: TextRows, records: list[Record]) -> None:
             good.append((line, cells))
     text_place = int(sum(len(cells[1]) for _, cells in good) > sum(len(cells[0]) for _, cells in good))
     rows.notes.append(f"no header line; column {text_place + 1} read as text (it is longer), the other as labels")
+    rows.names = ["text", "labels"] if text_place == 0 else ["labels", "text"]
     for line, cells in good:
-        rows.add(line, cells[text_place], cells[1 - text_place])
+        rows.add(line, cells[text_place], cells[1 - text_place], cells=cells)
 
 
 class _Lines:
@@ -118,11 +126,16 @@ class _Lines:
 
 
 def _records(lines: _Lines, delimiter: str, quotes: bool) -> Iterator[Record]:
-    """(line where it begins, cells) of each record; blank lines between records are passed over."""
+    """(line where it begins, cells) of each record; blank lines between records are left out and noted."""
+    blank: list[int] = []
     while (item := lines.next()) is not None:
         number, line = item
         if not line:
+            blank.append(number)
             continue
+        for passed in blank:  # blank lines at the end of a file are nothing to tell
+            lines.bad.leave_out("blank line", passed)
+        blank.clear()
         if not quotes or '"' not in line:
             yield number, line.split(delimiter)
             continue

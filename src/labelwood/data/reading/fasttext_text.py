@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from labelwood.data.reading.start import Start
-from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
+from labelwood.data.reading.text_rows import TableOptions, TextRows, filled_lines
 
 PREFIX = "__label__"
 # fastText cuts at these alone; other Unicode spaces belong to words and labels.
@@ -21,9 +21,7 @@ def read_fasttext(options: TableOptions) -> TextRows:
     """The rows of a fastText file: words that begin with `__label__` are labels, wherever they stand."""
     rows = TextRows(options)
     with_comma = 0
-    for number, line in text_lines(options):
-        if not line.strip():
-            continue
+    for number, line in filled_lines(options):
         labels, text = _cut(line)
         if "" in labels:
             options.bad.report(number, f"{PREFIX} without a name")

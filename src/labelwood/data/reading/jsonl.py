@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from labelwood.data.reading.columns import Columns, choose_columns, join_text
+from labelwood.data.reading.columns import Columns, choose_columns, join_text, label_cell
 from labelwood.data.reading.start import Start
 from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
 from labelwood.errors import DataError
@@ -38,13 +38,13 @@ def read_jsonl(options: TableOptions) -> TextRows:
     else:
         objects = _line_objects(options, everything)
     first = list(islice(objects, LOOKED_AT))
-    rows = TextRows(options)
-    if first:
-        keys = list(dict.fromkeys(key for _, item in first for key in item))
-        columns = choose_columns(options.path, keys, options.text, options.labels)
-        rows.notes.extend(columns.notes)
-        for line, item in chain(first, objects):
-            _add(rows, line, item, columns)
+    if not first:
+        return TextRows(options)
+    keys = list(dict.fromkeys(key for _, item in first for key in item))
+    columns = choose_columns(options, keys)
+    rows = columns.begin(options, keys)
+    for line, item in chain(first, objects):
+        _add(rows, line, item, columns)
     return rows
 
 
@@ -108,7 +108,8 @@ def _array_items(options: TableOptions, lines: Iterator[tuple[int, str]]) -> Ite
 
 def _add(rows: TextRows, line: int, item: dict[str, Any], columns: Columns) -> None:
     report = rows.options.bad.report
-    needed = (*columns.text, columns.labels, columns.row_id)
+    # Of several label columns a row may lack some.
+    needed = (*columns.text, *(columns.labels if len(columns.labels) == 1 else ()), columns.row_id)
     for key in needed:
         if key is not None and key not in item:
             report(line, f"the field {key!r} is missing")
@@ -124,13 +125,14 @@ def _add(rows: TextRows, line: int, item: dict[str, Any], columns: Columns) -> N
             report(line, f"the text {key!r} must be a string, but is {_kind(value)}")
             return
         parts.append(value)
-    cell = None if columns.labels is None else item[columns.labels]
-    relevance = item.get(RELEVANCE.get(columns.labels or "", ""))
+    cell = label_cell([item.get(key) for key in columns.labels])
+    weights = RELEVANCE.get(columns.labels[0], "") if columns.labels else ""
+    relevance = item.get(weights)
     if isinstance(cell, list) and isinstance(relevance, list):
         if len(cell) != len(relevance):
             report(
                 line,
-                f"{len(cell)} labels but {len(relevance)} relevances in {RELEVANCE[columns.labels or '']!r}",
+                f"{len(cell)} labels but {len(relevance)} relevances in {weights!r}",
             )
             return
         cell = [label for label, weight in zip(cell, relevance, strict=True) if weight != 0]
@@ -141,7 +143,11 @@ def _add(rows: TextRows, line: int, item: dict[str, Any], columns: Columns) -> N
             report(line, f"the row id {columns.row_id!r} must be a string or a number, but is {_kind(value)}")
             return
         row_id = str(value)
-    rows.add(line, join_text(parts), cell, row_id)
+    cells = None
+    if rows.options.keep_columns:
+        rows.names += [key for key in item if key not in rows.names]
+        cells = [item.get(key) for key in rows.names]
+    rows.add(line, join_text(parts), cell, row_id, cells)
 
 
 def _json_fault(error: Exception) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import json
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from labelwood.data.reading.text_rows import TextRows, text_fault
+from labelwood.data.dataset import TableForm
+from labelwood.data.reading.text_rows import LabelCells, TextRows, text_fault
 
 Label = str | int
 SEPARATORS = ("|", ";", ",")
@@ -18,32 +20,50 @@ SEPARATOR_SHARE = 0.01
 
 @dataclass
 class CutLabels:
-    """Labels of each row (None: damaged and skipped), and the reading names of labels known by an address."""
+    """Labels of each row (None: damaged and skipped), and the reading names of labels known by an address.
+
+    separator: where strings were cut; None if there was no string.
+    """
 
     labels: list[list[Label] | None]
     titles: dict[str, str]
     notes: list[str]
+    separator: str | None = None
 
 
 def cut_labels(rows: TextRows) -> CutLabels:
     """The labels of every row; strings become numbers when all labels of the file are written as numbers."""
-    wanted = rows.options.separator
     notes: list[str] = []
-    separator = wanted if wanted is not None else rows.separator
-    strings = [cell for cell in rows.cells if isinstance(cell, str) and cell]
+    separator = _known_separator(rows)
+    single = [cell for row in rows.cells for cell in (row if isinstance(row, LabelCells) else (row,))]
+    strings = [cell for cell in single if isinstance(cell, str) and cell]
     if separator is None and strings:
         separator, note = _find_separator(strings)
         notes.append(note)
-    result = CutLabels([], {}, notes)
+    result = CutLabels([], {}, notes, separator if strings else None)
     for line, cell in zip(rows.lines, rows.cells, strict=True):
         try:
-            result.labels.append(_labels_of(cell, separator, result.titles))
+            if isinstance(cell, LabelCells):
+                cut = [_labels_of(part, separator, result.titles) for part in cell]
+                result.labels.append(list(chain.from_iterable(cut)))
+            else:
+                result.labels.append(_labels_of(cell, separator, result.titles))
         except _LabelError as error:
             rows.options.bad.report(line, str(error))
             result.labels.append(None)
-    if strings and len(strings) == sum(cell is not None and cell != "" for cell in rows.cells):
+    if strings and len(strings) == sum(cell is not None and cell != "" for cell in single):
         _numbers_from_strings(result)
     return result
+
+
+def _known_separator(rows: TextRows) -> str | None:
+    """What the caller said, else what the format says, else what cut the same columns before; None: to be found."""
+    if rows.options.separator is not None:
+        return rows.options.separator
+    like = rows.options.like or TableForm()
+    if rows.separator is None and rows.form.labels and rows.form.labels == like.labels:
+        return like.separator
+    return rows.separator
 
 
 def _find_separator(cells: list[str]) -> tuple[str, str]:

@@ -81,7 +81,9 @@ def label_sets(
 
 
 def _find_name_file(path: Path) -> Path | None:
-    """The label-name file beside a data file, or None."""
+    """The label-name file beside a data file, or None; in a folder of documents every file is a document."""
+    if path.is_dir():
+        return None
     for name in NAME_FILES:
         for suffix in ("", *COMPRESSED):
             candidate = path.parent / (name + suffix)

@@ -6,7 +6,7 @@ import re
 
 from labelwood.data.reading.columns import looks_like_header
 from labelwood.data.reading.start import Start
-from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
+from labelwood.data.reading.text_rows import TableOptions, TextRows, filled_lines
 
 _PECOS_LABELS = re.compile(r"(?:\d+(?:::[-+.\deE]+)?(?:,\d+(?:::[-+.\deE]+)?)*)?")
 
@@ -21,7 +21,7 @@ def is_pecos(start: Start) -> bool:
 def is_libmultilabel(start: Start) -> bool:
     """True if the lines have three cells and no header, or labels, cut by spaces alone, before a longer text."""
     cells = start.tab_cells
-    if not cells or looks_like_header(cells[0], None, None):
+    if not cells or looks_like_header(cells[0]):
         return False
     widths = {len(row) for row in cells}
     if widths != {2}:
@@ -38,9 +38,7 @@ def read_pecos(options: TableOptions) -> TextRows:
     """The rows of `0,1,2<TAB>text` lines; the grades of `0::0.1,1::0.2<TAB>text` are dropped and reported."""
     rows = TextRows(options)
     graded = 0
-    for number, line in text_lines(options):
-        if not line.strip():
-            continue
+    for number, line in filled_lines(options):
         labels, tab, text = line.partition("\t")
         if not tab:
             options.bad.report(number, "no tab: expected 0,1,2<TAB>text")
@@ -58,9 +56,7 @@ def read_libmultilabel(options: TableOptions) -> TextRows:
     """The rows of `lab1 lab2<TAB>text` or `id<TAB>lab1 lab2<TAB>text` lines."""
     rows = TextRows(options, separator=" ")
     width = 0
-    for number, line in text_lines(options):
-        if not line.strip():
-            continue
+    for number, line in filled_lines(options):
         cells = line.split("\t")
         width = width or len(cells)
         if len(cells) != width or width not in (2, 3):

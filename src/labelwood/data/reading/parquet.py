@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from labelwood.data.arrow import require_pyarrow
-from labelwood.data.reading.columns import Columns, choose_columns, join_text
+from labelwood.data.reading.columns import Columns, choose_columns, join_text, label_cell
 from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import COMPRESSED, open_bytes, read_all
 from labelwood.data.reading.text_rows import TableOptions, TextRows
@@ -35,10 +35,14 @@ def read_parquet(options: TableOptions) -> TextRows:
             source = str(path)
     try:
         with pyarrow.parquet.ParquetFile(source) as file:
-            columns = choose_columns(path, file.schema_arrow.names, options.text, options.labels)
-            rows = TextRows(options, notes=list(columns.notes))
-            for line, values in _rows(file, columns):
-                if _BAD_UTF8 in values:
+            names = file.schema_arrow.names
+            columns = choose_columns(options, names)
+            rows = columns.begin(options, names)
+            wanted = _wanted(columns)
+            others = [name for name in names if name not in wanted] if options.keep_columns else []
+            rows.names = wanted + others if options.keep_columns else []
+            for line, values in _rows(file, wanted + others):
+                if any(value is _BAD_UTF8 for value in values):
                     options.bad.report(line, "holds text that is not valid UTF-8")
                 else:
                     _add(rows, line, values, columns)
@@ -46,12 +50,18 @@ def read_parquet(options: TableOptions) -> TextRows:
         raise DataError(f"{path}: a column name is not valid UTF-8 ({error.reason})") from None
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
+    if options.keep_columns:
+        places = [rows.names.index(name) for name in names]
+        rows.names, rows.kept = list(names), [[cells[place] for place in places] for cells in rows.kept]
     return rows
 
 
-def _rows(file: Any, columns: Columns) -> Iterator[tuple[int, list[Any]]]:
-    """(row from 1, values of text columns, labels and id) of every row, a batch in memory at a time."""
-    wanted = [*columns.text, *(name for name in (columns.labels, columns.row_id) if name is not None)]
+def _wanted(columns: Columns) -> list[str]:
+    return [*columns.text, *columns.labels, *(() if columns.row_id is None else (columns.row_id,))]
+
+
+def _rows(file: Any, wanted: list[str]) -> Iterator[tuple[int, list[Any]]]:
+    """(row from 1, values of the wanted columns) of every row, a batch in memory at a time."""
     line = 0
     for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
         values = [_values(batch.column(batch.schema.get_field_index(name))) for name in wanted]
@@ -89,15 +99,16 @@ def _add(rows: TextRows, line: int, values: list[Any], columns: Columns) -> None
             )
             return
         parts.append(value)
-    rest = values[len(columns.text) :]
-    cell = rest.pop(0) if columns.labels is not None else None
+    n_text, n_labels = len(columns.text), len(columns.labels)
+    cell = label_cell(values[n_text : n_text + n_labels])
     row_id = None
     if columns.row_id is not None:
-        if rest[0] is None:
+        value = values[n_text + n_labels]
+        if value is None:
             report(line, f"the row id {columns.row_id!r} is null")
             return
-        row_id = str(rest[0])
-    rows.add(line, join_text(parts), cell, row_id)
+        row_id = str(value)
+    rows.add(line, join_text(parts), cell, row_id, values)
 
 
 def _kind(value: Any) -> str:

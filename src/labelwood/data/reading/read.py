@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labelwood.data.dataset import Dataset
+from labelwood.data.dataset import Dataset, TableForm
 from labelwood.data.formats import FORMATS, Format, recognised, taken_by
 from labelwood.data.reading.bad_rows import POLICIES
+from labelwood.data.reading.documents import has_documents
 from labelwood.data.reading.npz import NAME as NPZ_NAME
 from labelwood.data.reading.sparse_rows import canonical_csr
+from labelwood.data.reading.split_rows import split_rows
 from labelwood.data.reading.start import start_of
 from labelwood.data.reading.streams import plain_name
 from labelwood.data.reading.xmc_format import SPLIT_NAME
@@ -33,36 +35,72 @@ def read(
     n_features: int | None = None,
     n_labels: int | None = None,
     label_names: Sequence[str] | None = None,
+    encoding: str | None = None,
+    like: TableForm | None = None,
+    keep_columns: bool = False,
+    split: str | Path | None = None,
+    split_column: int = 1,
     n_threads: int | None = None,
     progress: Progress = SILENT,
 ) -> Dataset:
-    """The Dataset of a file, or of a folder with one training pair; `.gz` and `.zst` are read as they are.
+    """The Dataset of a file, or of a folder with one training pair or documents; `.gz` and `.zst` are read as they are.
 
     format: one of FORMATS; None finds it from name and content.
-    text, labels, separator: the columns of a table, and what stands between labels.
+    text, labels, separator: the columns of a table (several: "title,body"), and what stands between labels.
     on_bad_row: 'error' stops at the first damaged row with file and line; 'skip' leaves such rows out and
     tells in `Dataset.notes` how many.
     index_base: whether svmlight features count from 0 or from 1.
     n_features, n_labels: the widths of a training file, so that a test file fits it; for ARFF n_labels says
     how many attributes, at the end, are labels.
     label_names: the same for a table: the training table's labels, in order.
+    encoding: of a text file; without it UTF-8, or what is found when the file is not. like: `Dataset.form` of the
+    training table, whose columns are taken where the options name none. keep_columns: keep all columns of a table.
+    split: a file of row numbers, counted from 1, as the XMC repository has them (trSplit, tstSplit): only these rows,
+    in this order; split_column: which of its columns, counted from 1.
     """
     if on_bad_row not in POLICIES:
         raise ParamError(f"on_bad_row must be one of {', '.join(POLICIES)}, but is {on_bad_row!r}")
     if format is not None and format not in FORMATS:
         raise ParamError(unknown_name("format", format, FORMATS))
     path = Path(path)
-    if path.is_dir():
-        path = _training_file(path)
+    if path.is_dir() and format != "documents":
+        path, format = _in_folder(path, format)
     known = FORMATS[format or find_format(path)]
-    of_table: dict[str, Any] = {"text": text, "labels": labels, "separator": separator, "label_names": label_names}
-    widths = {"n_features": n_features, "n_labels": n_labels}
-    common: dict[str, Any] = {"on_bad_row": on_bad_row, "progress": progress}
+    data = _read(
+        path,
+        known,
+        {"text": text, "labels": labels, "separator": separator, "label_names": label_names, "encoding": encoding},
+        {"like": like, "keep_columns": keep_columns},
+        {"n_features": n_features, "n_labels": n_labels},
+        {"on_bad_row": on_bad_row, "progress": progress},
+        index_base,
+        n_threads,
+    )
+    if split is None:
+        return data
+    if on_bad_row != "error":
+        raise ParamError(Message(Argument("split"), " counts every row, so that none may be skipped as damaged"))
+    return data.take(split_rows(Path(split), split_column, data.n_rows))
+
+
+def _read(
+    path: Path,
+    known: Format,
+    of_table: dict[str, Any],
+    of_form: dict[str, Any],
+    widths: dict[str, Any],
+    common: dict[str, Any],
+    index_base: int | None,
+    n_threads: int | None,
+) -> Dataset:
+    """The Dataset of a file of a known format; ParamError for options that have no meaning there."""
     if known.holds == "texts":
         _refuse(known, widths | {"index_base": index_base})
+        if not known.encoded:
+            _refuse(known, {"encoding": of_table["encoding"]})
         from labelwood.data.reading.table import read_table  # brings in what only tables need
 
-        return read_table(path, format=known.name, **of_table, **common)
+        return read_table(path, format=known.name, **of_table, **of_form, **common)
     _refuse(known, of_table)
     reader = known.reader()
     taken = taken_by(reader)
@@ -87,8 +125,12 @@ def find_format(path: Path) -> str:
     return known.name
 
 
-def _training_file(folder: Path) -> Path:
-    """The one training file (or one of the one training pair) in a folder; DataError lists what is there."""
+def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
+    """(what to read in a folder, its format if it is known by now).
+
+    That is the one training file (or one of the one training pair), or the folder itself if it holds documents;
+    DataError lists what is there.
+    """
     candidates: dict[str, Path] = {}
     names = sorted(item.name for item in folder.iterdir() if item.is_file())
     for name in names:
@@ -104,9 +146,11 @@ def _training_file(folder: Path) -> Path:
         elif training and re.fullmatch(r"train(?:ing)?|trn", words[0]) and len(words) == 2:
             candidates.setdefault(plain, folder / name)
     if len(candidates) == 1:
-        return next(iter(candidates.values()))
+        return next(iter(candidates.values())), format
+    if not candidates and format is None and has_documents(folder):
+        return folder, "documents"
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    problem = "more than one training file" if candidates else "no training file that is recognised by its name"
+    problem = "more than one training file" if candidates else "neither documents nor a training file known by its name"
     raise DataError(f"{folder}: {problem}; name one of its files (it has: {shown or 'nothing'})")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from labelwood.data.reading.encodings import UTF16_MARKS
 from labelwood.data.reading.streams import open_bytes, plain_name
 
 HEAD_BYTES = 1 << 16
@@ -72,4 +73,7 @@ class Start:
 def start_of(path: Path) -> Start:
     """The beginning of a file; DataError if it cannot be read."""
     with open_bytes(path) as stream:
-        return Start(plain_name(path), stream.read(HEAD_BYTES))
+        head = stream.read(HEAD_BYTES)
+    if head.startswith(UTF16_MARKS):
+        head = head.decode("utf-16", errors="ignore").encode("utf-8", errors="ignore")
+    return Start(plain_name(path), head)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import compress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.data.dataset import Dataset
+from labelwood.data.dataset import Dataset, TableForm
 from labelwood.data.formats import FORMATS, format_names
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.label_cells import cut_labels
 from labelwood.data.reading.label_sets import label_sets
-from labelwood.data.reading.text_rows import TableOptions
+from labelwood.data.reading.text_rows import TableOptions, TextRows
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
 
@@ -31,22 +32,27 @@ def read_table(
     separator: str | None = None,
     on_bad_row: str = "error",
     label_names: Sequence[str] | None = None,
+    encoding: str | None = None,
+    like: TableForm | None = None,
+    keep_columns: bool = False,
     progress: Progress = SILENT,
 ) -> Dataset:
     """The texts, labels and ids of a table, a Dataset without features; what was guessed is in its notes.
 
     format: one that holds texts. text: the text column, or several ("title,description", joined line by
-    line). labels: the label column; "" for a table without labels. separator: where label strings are cut (""
-    never); found over the column when not given. label_names: the columns of y, for a test file read after
+    line). labels: the label column, or several; "" for a table without labels. separator: where label strings are cut
+    ("" never); found over the column when not given. label_names: the columns of y, for a test file read after
     its training file; other labels are left out and counted in the notes. Without it the columns are the
-    labels in sorted order.
+    labels in sorted order. encoding: of a text file that is not UTF-8. like: how another table was read, for what text,
+    labels and separator leave open. keep_columns: keep every column in `Dataset.columns`.
     """
     path = Path(path)
     tables = format_names("texts")
     if format not in tables:
         raise ParamError(unknown_name("table format", format, tables))
-    bad = BadRows(path, on_bad_row)
-    rows = FORMATS[format].reader()(TableOptions(path, bad, text, labels, separator, progress))
+    bad = BadRows(path, on_bad_row, unit=FORMATS[format].unit)
+    options = TableOptions(path, bad, text, labels, separator, progress, encoding, like, keep_columns)
+    rows: TextRows = FORMATS[format].reader()(options)
     cut = cut_labels(rows)
     sets = label_sets(cut, rows.lines, path, bad, label_names)
     if not sets.kept.any():
@@ -61,7 +67,19 @@ def read_table(
         row_ids=_kept(rows.row_ids, sets.kept) if rows.row_ids else None,
         source=str(path),
         notes=(*rows.notes, *cut.notes, *sets.notes, *bad.notes()),
+        form=replace(rows.form, separator=cut.separator),
+        columns=_columns(rows, sets.kept) if keep_columns else None,
     )
+
+
+def _columns(rows: TextRows, kept: npt.NDArray[np.bool_]) -> dict[str, list[Any]]:
+    """Every column of the table; of a format without columns the ids and texts."""
+    if not rows.names:
+        ids = {"id": _kept(rows.row_ids, kept)} if rows.row_ids else {}
+        return {**ids, "text": _kept(rows.texts, kept)}
+    cells = _kept(rows.kept, kept)
+    # JSON rows may lack keys that came up later.
+    return {name: [row[place] if place < len(row) else None for row in cells] for place, name in enumerate(rows.names)}
 
 
 def _kept(items: list[T], kept: npt.NDArray[np.bool_]) -> list[T]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from labelwood.data.dataset import TableForm
 from labelwood.data.reading.bad_rows import BadRows
-from labelwood.data.reading.streams import MAX_LINE_BYTES, open_bytes
-from labelwood.errors import DataError
+from labelwood.data.reading.encodings import decoded_lines
 from labelwood.progress import SILENT, Progress
 
 REPORT_EVERY = 10_000
@@ -17,7 +17,10 @@ REPORT_EVERY = 10_000
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the caller said about a table: column names, separator, and what to do with damaged rows."""
+    """What the caller said about a table: column names, separator, encoding, and what to do with damaged rows.
+
+    like: how another table was read, whose columns are taken where this one has them. keep_columns: keep every cell.
+    """
 
     path: Path
     bad: BadRows
@@ -25,15 +28,25 @@ class TableOptions:
     labels: str | None = None
     separator: str | None = None
     progress: Progress = SILENT
+    encoding: str | None = None
+    like: TableForm | None = None
+    keep_columns: bool = False
+
+
+class LabelCells(tuple[Any, ...]):
+    """The cells of several label columns in one row."""
 
 
 @dataclass
 class TextRows:
     """Texts with uncut label cells: a cell is None, a list, a number, or a string to be cut at a separator.
 
+    Of a table with several label columns a cell is LabelCells.
+
     lines: the physical line (of Parquet: the row) each came from, for errors found later.
     row_ids: one a row, or empty when the table has none.
     separator: how the format itself cuts label strings (None: to be detected over all cells).
+    names, kept: the names of all columns and every row's cells, when the options ask to keep them.
     """
 
     options: TableOptions
@@ -43,8 +56,13 @@ class TextRows:
     lines: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     separator: str | None = None
+    form: TableForm = field(default_factory=TableForm)
+    names: list[str] = field(default_factory=list)
+    kept: list[Sequence[Any]] = field(default_factory=list)
 
-    def add(self, line: int, text: str, cell: Any, row_id: str | None = None) -> None:
+    def add(
+        self, line: int, text: str, cell: Any, row_id: str | None = None, cells: Sequence[Any] | None = None
+    ) -> None:
         """Keep one row; a text that no UTF-8 file can hold, or with a NUL character, is a bad row."""
         fault = text_fault(text)
         if fault:
@@ -53,6 +71,8 @@ class TextRows:
         self.texts.append(text)
         self.cells.append(cell)
         self.lines.append(line)
+        if cells is not None and self.options.keep_columns:
+            self.kept.append(cells)
         if row_id is not None:
             self.row_ids.append(row_id)
         if len(self.texts) % REPORT_EVERY == 0:
@@ -72,30 +92,22 @@ def text_fault(text: str) -> str | None:
 
 
 def text_lines(options: TableOptions) -> Iterator[tuple[int, str]]:
-    """(line number from 1, text without line end) of a UTF-8 file; lines that are not UTF-8 are bad rows.
+    """(line number from 1, text without line end) of a text file; lines that cannot be decoded are bad rows.
 
-    Unlike `streams.lines` it can go on behind a damaged line when the caller asked to skip those.
+    Unlike `streams.lines` it can go on behind a damaged line when the caller asked to skip those, and it finds out
+    UTF-16 and Windows-1252.
     """
-    path = options.path
-    with open_bytes(path) as stream:
-        number = 0
-        while raw := stream.readline(MAX_LINE_BYTES + 1):
-            number += 1
-            if len(raw) > MAX_LINE_BYTES:
-                raise DataError(
-                    f"{path}, line {number}: longer than {MAX_LINE_BYTES >> 20} MB; is this the right file?"
-                )
-            if number == 1:
-                if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-                    raise DataError(f"{path}, line 1: the file is UTF-16, not UTF-8; convert the file to UTF-8 first")
-                raw = raw.removeprefix(b"\xef\xbb\xbf")
-            try:
-                text = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                options.bad.report(
-                    number, f"byte {error.start + 1} is not valid UTF-8; convert the file to UTF-8 first"
-                )
-                continue
-            yield number, text.rstrip("\r\n")
-    if number == 0:
-        raise DataError(f"{path}: the file is empty")
+    return decoded_lines(options.path, options.encoding, options.bad)
+
+
+def filled_lines(options: TableOptions) -> Iterator[tuple[int, str]]:
+    """As `text_lines`, without blank lines; their number is noted."""
+    blank: list[int] = []
+    for number, line in text_lines(options):
+        if not line.strip():
+            blank.append(number)
+            continue
+        for passed in blank:  # blank lines at the end of a file are nothing to tell
+            options.bad.leave_out("blank line", passed)
+        blank.clear()
+        yield number, line

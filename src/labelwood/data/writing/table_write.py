@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from labelwood.data.arrow import require_pyarrow
@@ -36,7 +36,7 @@ def write_tsv(data: Dataset, path: Path) -> Written:
 
 def write_jsonl(data: Dataset, path: Path) -> Written:
     """The file written: `{"text": ..., "labels": [...]}` a line."""
-    return _write_lines(data, path, _names(data, path), _json_line)
+    return _write_lines(data, path, names_of(data, path), _json_line)
 
 
 def write_parquet(data: Dataset, path: Path) -> Written:
@@ -45,12 +45,12 @@ def write_parquet(data: Dataset, path: Path) -> Written:
     import pyarrow
     import pyarrow.parquet
 
-    names = _names(data, path)
+    names = names_of(data, path)
     columns: dict[str, object] = {}
     if data.row_ids is not None:
         columns["id"] = pyarrow.array(list(data.row_ids), pyarrow.string())
     columns["text"] = pyarrow.array(list(data.texts or ()), pyarrow.string())
-    labels = [labels for _, _, labels in _rows(data, names)]
+    labels = [labels for _, _, labels in rows_of(data, names)]
     columns["labels"] = pyarrow.array(labels, pyarrow.list_(pyarrow.string()))
     with atomic_output(path) as stream:
         pyarrow.parquet.write_table(pyarrow.table(columns), stream)
@@ -60,18 +60,18 @@ def write_parquet(data: Dataset, path: Path) -> Written:
 def write_fasttext(data: Dataset, path: Path) -> Written:
     """The file written: `__label__a __label__b text` lines; spaces in names become '_'."""
     notes: list[str] = []
-    names = _fasttext_names(_names(data, path), path, notes)
+    names = _fasttext_names(names_of(data, path), path, notes)
     return _write_lines(data, path, names, _fasttext_line, (*notes, *_left_out(data, "fasttext")))
 
 
 def write_annif(data: Dataset, path: Path) -> Written:
     """The file written: `text<TAB><name> <name>` lines."""
-    names = _names(data, path)
+    names = names_of(data, path)
     _check_annif_names(names, path)
     return _write_lines(data, path, names, _annif_line, tuple(_left_out(data, "annif")))
 
 
-def _names(data: Dataset, path: Path) -> list[str]:
+def names_of(data: Dataset, path: Path) -> list[str]:
     """The names of the label columns, their numbers where they have none; DataError if there are no texts to write."""
     if data.texts is None:
         raise DataError(
@@ -92,12 +92,13 @@ def _write_lines(
     data: Dataset, path: Path, names: list[str], line: Callable[[Row], str], notes: tuple[str, ...] = ()
 ) -> Written:
     with atomic_output(path) as stream:
-        for row in _rows(data, names):
+        for row in rows_of(data, names):
             stream.write(line(row).encode("utf-8") + b"\n")
     return Written((path,), notes)
 
 
-def _rows(data: Dataset, names: list[str]) -> Iterator[Row]:
+def rows_of(data: Dataset, names: list[str]) -> Iterator[Row]:
+    """(id, text, names of its labels) of every row."""
     texts = data.texts or ()
     ids = data.row_ids if data.row_ids is not None else [None] * len(texts)
     starts = data.y.indptr.tolist()
@@ -126,22 +127,31 @@ def _annif_line(row: Row) -> str:
 
 
 def _write_delimited(data: Dataset, path: Path, delimiter: str) -> Written:
-    names = _names(data, path)
-    # A bar between labels reads well; names that hold a separator themselves make lists in the cells
-    # necessary.
-    marks = (*SEPARATORS, "[")
-    listed = any(name != name.strip() or any(mark in name for mark in marks) for name in names)
+    names = names_of(data, path)
+    labels_cell = label_cells(names)
     header = ["text", "labels"] if data.row_ids is None else ["id", "text", "labels"]
     with atomic_output(path) as stream:
         stream.write((delimiter.join(header) + "\n").encode("utf-8"))
-        for row_id, text, labels in _rows(data, names):
-            cell = "" if not labels else json.dumps(labels, ensure_ascii=False) if listed else "|".join(labels)
+        for row_id, text, labels in rows_of(data, names):
+            cell = labels_cell(labels)
             cells = [text, cell] if row_id is None else [row_id, text, cell]
-            stream.write((delimiter.join(_quoted(value, delimiter) for value in cells) + "\n").encode("utf-8"))
+            stream.write((delimiter.join(quoted(value, delimiter) for value in cells) + "\n").encode("utf-8"))
     return Written((path,))
 
 
-def _quoted(cell: str, delimiter: str) -> str:
+def label_cells(names: Sequence[str]) -> Callable[[list[str]], str]:
+    """What writes a row's labels into one cell: a bar between them, or a list if a name holds a separator itself."""
+    marks = (*SEPARATORS, "[")
+    listed = any(name != name.strip() or any(mark in name for mark in marks) for name in names)
+
+    def cell(labels: list[str]) -> str:
+        return "" if not labels else json.dumps(labels, ensure_ascii=False) if listed else "|".join(labels)
+
+    return cell
+
+
+def quoted(cell: str, delimiter: str) -> str:
+    """The cell as CSV and TSV hold it, in quotes if it must be."""
     if delimiter in cell or '"' in cell or "\n" in cell or "\r" in cell:
         return '"' + cell.replace('"', '""') + '"'
     return cell

@@ -209,6 +209,10 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         answers = self.search(x, k, n_threads=n_threads)
         return {f"depth@{k}": float(answers.depth.mean()), f"blocks@{k}": float(answers.n_blocks.mean())}
 
+    def repeated_settings(self) -> LinearTreeParams:
+        """The settings with the cost that was chosen."""
+        return replace(self.settings, C=self.C)
+
     def structure(self) -> dict[str, float]:
         """Nodes, depth, leaf sizes and expected depth of the trees (means over several); see docs/methods."""
         counts = self.trained_on.label_counts

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.models.base import Model
+from labelwood.models.base import WeighedModel
 from labelwood.models.explanation import Explanation, NodeScore
-from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
+from labelwood.models.fit_input import FitInput, TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.linear.weight_blocks import (
@@ -30,7 +30,6 @@ from labelwood.models.linear.weight_blocks import (
     training_memory,
 )
 from labelwood.params import Params, param
-from labelwood.progress import SILENT, Progress
 from labelwood.storage.schema import Arrays, Schema, under
 from labelwood.topk import TopK, empty
 
@@ -112,7 +111,7 @@ class FittedOneVsAll(Fitted[OneVsAllParams]):
         return cls(settings, trained_on, rank, blocks)
 
 
-class OneVsAll(Model[OneVsAllParams, FittedOneVsAll]):
+class OneVsAll(WeighedModel[OneVsAllParams, FittedOneVsAll]):
     """A linear classifier for every label, solved 16 at a time by dual coordinate descent (Hsieh et al., ICML 2008).
 
     Scores lie in (0, 1): sigmoid(2 margin) for the squared hinge, the estimated probability sigmoid(margin) for the
@@ -122,18 +121,6 @@ class OneVsAll(Model[OneVsAllParams, FittedOneVsAll]):
     name = "one-vs-all"
     Parameters = OneVsAllParams
     FittedState = FittedOneVsAll
-
-    def fit(
-        self,
-        x: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        memory: int | None = None,
-        progress: Progress = SILENT,
-    ) -> OneVsAll:
-        """The model itself, trained; see Model.fit. sample_weight: how much each row's errors cost."""
-        return self._learn(checked_input(x, y, sample_weight=sample_weight, progress=progress), memory)
 
     @staticmethod
     def _train(settings: OneVsAllParams, data: FitInput) -> FittedOneVsAll:

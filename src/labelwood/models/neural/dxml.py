@@ -13,9 +13,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.errors import DataError, ModelFileError
+from labelwood.errors import ModelFileError
 from labelwood.labelindex.graph import checked_graph, label_graph
 from labelwood.labelspace.classes import Classes
+from labelwood.labelspace.growth import grown_labels
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
@@ -238,10 +239,7 @@ class DXML(Model[DXMLParams, FittedDXML]):
         state = self.fitted_
         data = checked_input(x, y, what="partial_fit")
         known = state.trained_on.classes
-        if isinstance(x, Dataset) or (data.classes.ids is None and data.classes.names is None):
-            labels, classes = data.y, _more_columns(known, data.classes)
-        else:
-            labels, classes = known.matrix(y), _more_labels(known, data.classes)
+        labels, classes = grown_labels(known, data.y, data.classes, by_column=isinstance(x, Dataset))
         self._fitted = state.grown(self._checked_features(x), labels, classes, self._threads())
         return self
 
@@ -336,25 +334,3 @@ def _indexed(points: Floats, y: sparse.csr_matrix, rows: npt.NDArray[np.int64], 
     n_clusters = settings.n_clusters or max(1, len(points) // POINTS_PER_CLUSTER)
     centroids = kmeans_centroids(points, n_clusters, settings.seed, settings.n_threads)
     return PointIndex.of(points, y, np.asarray(rows, np.int64), centroids)
-
-
-def _more_columns(known: Classes, given: Classes) -> Classes:
-    """What the columns of a matrix stand for whose first columns are the model's; DataError if they cannot be."""
-    if given.n < known.n:
-        raise DataError(f"y has {given.n} labels, but the model already has {known.n}")
-    if known.names is not None and given.names is not None and given.names[: known.n] != known.names:
-        raise DataError("the first label names must be those that the model knows, in the same order")
-    if given.n > known.n and given.names is None and (known.names is not None or known.ids is not None):
-        needed = "ids: give lists of ids" if known.names is None else "names: give a Dataset with label_names"
-        raise DataError(f"{given.n - known.n} new labels need {needed}")
-    return Classes(given.n, known.ids, known.names if given.names is None else given.names)
-
-
-def _more_labels(known: Classes, given: Classes) -> Classes:
-    """The model's labels and, behind them, those of the given ids or names that are new."""
-    before = set(known.array().tolist())
-    new = [label for label in given.array().tolist() if label not in before]
-    if known.names is not None:
-        return Classes(known.n + len(new), names=(*known.names, *new))
-    ids = np.concatenate([known.array(), np.array(new, np.int64)])
-    return Classes(len(ids), None if np.array_equal(ids, np.arange(len(ids))) else ids)

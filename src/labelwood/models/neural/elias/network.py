@@ -19,6 +19,7 @@ from torch.nn.functional import logsigmoid
 from labelwood import _native
 from labelwood.models.neural.elias.index import PAD, Floats, Int32, forced_ids
 from labelwood.models.neural.elias.sizes import IndexSizes
+from labelwood.models.neural.runtime import torch_threads
 
 FLOOR = 1e-12  # of a path score before its logarithm
 CEILING = 1 - 1e-6  # of a probability before log(1 - p)
@@ -74,11 +75,11 @@ class IndexNetwork(nn.Module):
         """The softmax over the stored edges of each cluster; 1 for every stored edge of a partition; 0 at padding."""
         if self.edge_values is None:
             return self._real.float()
-        return torch.softmax(self.edge_values.masked_fill(self._outside, -torch.inf), dim=1) * self._real
+        return row_softmax(self.edge_values.masked_fill(self._outside, -torch.inf)) * self._real
 
     def cluster_scores(self, vectors: Tensor) -> Tensor:
         """min(1, alpha softmax) of the clusters, (n, n_clusters)."""
-        return torch.clamp(self.sizes.alpha * torch.softmax(self.clusters(vectors), dim=1), max=1.0)
+        return torch.clamp(self.sizes.alpha * row_softmax(self.clusters(vectors)), max=1.0)
 
     def shortlists(self, cluster_scores: Tensor, y: sparse.csr_matrix, room: int, teach: bool, n_threads: int) -> Batch:
         """The shortlists of rows with labels y; `teach` adds the parents of the true labels and keeps these labels."""
@@ -109,7 +110,9 @@ class IndexNetwork(nn.Module):
         """(classification loss, shortlist loss): means over the shortlisted pairs, and over rows times most labels."""
         paths = torch.from_numpy(batch.paths).to(vectors.device)
         cluster = paths // self.edges.shape[1]
-        path = cluster_scores.gather(1, cluster) * self.edge_scores().flatten()[paths]
+        # Not [paths], whose gradient torch adds up in an order that the number of threads changes.
+        edges = nn.functional.embedding(paths, self.edge_scores().reshape(-1, 1))[..., 0]
+        path = cluster_scores.gather(1, cluster) * edges
         logits = shortlist_logits(vectors, self.label_weight, self.label_bias, batch.labels, n_threads)
         truth = torch.from_numpy(batch.truth).to(vectors.device)
         real = torch.from_numpy(batch.labels >= 0).to(vectors.device)
@@ -137,6 +140,27 @@ def shortlist_logits(vectors: Tensor, weight: Tensor, bias: Tensor, labels: Int3
     shift = nn.functional.embedding(places, bias, sparse=True)[..., 0]
     logits: Tensor = torch.einsum("nd,nkd->nk", vectors, rows) + shift
     return logits * torch.from_numpy(labels >= 0).to(vectors.device)
+
+
+def row_softmax(logits: Tensor) -> Tensor:
+    """The softmax of every row, with gradients that do not depend on the number of threads."""
+    shares: Tensor = _RowSoftmax.apply(logits)  # type: ignore[no-untyped-call]
+    return shares
+
+
+class _RowSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor) -> Tensor:
+        shares = torch.softmax(logits, dim=1)
+        ctx.save_for_backward(shares)
+        return shares
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (shares,) = ctx.saved_tensors
+        with torch_threads(1):  # torch's kernel sums a row in other steps when threads share the rows
+            gradient: Tensor = torch.ops.aten._softmax_backward_data(gradients[0], shares, 1, shares.dtype)
+        return gradient
 
 
 class _ShortlistProduct(torch.autograd.Function):

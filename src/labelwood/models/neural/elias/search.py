@@ -15,7 +15,7 @@ from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.matrices import column_ids, row_pointers, unit_values
 from labelwood.models.neural.elias.index import Floats, Int32, kept_edges
-from labelwood.models.neural.forward import bag_forward, check_encoder, dense_product
+from labelwood.models.neural.forward import ENCODER, bag_forward, check_encoder, dense_product
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed
 
 CHUNK = 1024  # rows that are answered together
@@ -34,13 +34,7 @@ def index_schema(inputs: str | int) -> Schema:
         "label_weight": ArrayRule("float32", ("n_labels", "dim")),
         "label_bias": ArrayRule("float32", ("n_labels",)),
         "scale": ArrayRule("float64", (4,), finite=True),  # alpha, beta, beam, room
-        _ENCODER + "table": ArrayRule("float32", (inputs, "dim")),
-        _ENCODER + "bias": ArrayRule("float32", ("dim",)),
-        _ENCODER + "kind": ArrayRule("int32", (2,)),
-        _ENCODER + "inner": ArrayRule("float32", ("dim", "inner"), optional=True),
-        _ENCODER + "inner_bias": ArrayRule("float32", ("inner",), optional=True),
-        _ENCODER + "outer": ArrayRule("float32", ("outer", "dim"), optional=True),
-        _ENCODER + "outer_bias": ArrayRule("float32", ("dim",), optional=True),
+        **prefixed(_ENCODER, {**ENCODER, "table": replace(ENCODER["table"], shape=(inputs, "n_first"))}),
     }
 
 
@@ -166,7 +160,9 @@ class LearnedIndex:
     def from_arrays(cls, arrays: Arrays, n_labels: int) -> LearnedIndex:
         """The index of saved arrays, which keep their schema; ModelFileError if they do not fit together."""
         encoder = part(_ENCODER, arrays)
-        check_encoder(encoder, len(encoder["table"]), "elias")
+        dim = check_encoder(encoder, len(encoder["table"]), "elias")
+        if arrays["label_weight"].shape[1] != dim:
+            raise ModelFileError(f"elias: {arrays['label_weight'].shape[1]} weights a label for vectors of {dim}")
         n_clusters, width = arrays["edges"].shape
         alpha, beta, beam, room = arrays["scale"].tolist()
         if not (width and alpha > 0 and beta > 0 and 1 <= beam <= n_clusters and 1 <= room <= n_labels):

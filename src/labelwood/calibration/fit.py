@@ -1,0 +1,108 @@
+"""calibrated: how sure a model's answers are, learnt from training rows that were held out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.calibration.fitted import FittedCalibration, bands_of
+from labelwood.calibration.held_out import SMALLEST_ROWS, HeldOut, held_out, places
+from labelwood.calibration.isotonic import Curve, learnt_curve
+from labelwood.calibration.rule import Assignment
+from labelwood.calibration.thresholds import N_BANDS, NO_THRESHOLDS, Judged, chosen_thresholds
+from labelwood.errors import DataError
+from labelwood.metrics.bands import mass_bands
+from labelwood.metrics.hits import hit_matrix
+from labelwood.models.base import Model
+from labelwood.models.fit_input import FitInput, checked_input
+from labelwood.progress import SILENT, Progress
+from labelwood.topk import PAD, TopK
+
+Bools = npt.NDArray[np.bool_]
+
+
+def calibrated(
+    model: Model[Any, Any], x: Any, y: Any = None, assign: str = "f1", *, progress: Progress = SILENT
+) -> FittedCalibration:
+    """How sure the answers of a model with these settings are, and which labels the rule `assign` gives.
+
+    x, y: the training rows, as in `model.fit`, or a Dataset. Fit the model first: what it chose (weights, costs) is
+    then taken over. The model itself is not changed; others like it are trained on parts of the rows.
+    `calibration.assigned(model.predict(x, calibration.width))` are the labels given.
+    """
+    data = checked_input(x, y, progress=progress, what="calibrated")
+    if not enough_rows(data):
+        raise DataError(f"probabilities need at least {SMALLEST_ROWS} rows with labels")
+    return calibration_of(model, data, Assignment.parse(assign))
+
+
+def enough_rows(data: FitInput) -> bool:
+    """True if there are enough labelled rows to hold some out."""
+    return int(np.count_nonzero(np.diff(data.y.indptr))) >= SMALLEST_ROWS
+
+
+def calibration_of(model: Model[Any, Any], data: FitInput, rule: Assignment) -> FittedCalibration:
+    """The calibration of a model, from answers of others like it to rows that they have not seen."""
+    settings = model._settings()
+    if model.__sklearn_is_fitted__():
+        settings = replace(model.fitted_.repeated_settings(), n_threads=settings.n_threads)
+    answers = held_out(type(model), settings, data, places(data.y, rule))
+    return learnt(answers, data.trained_on().label_counts, rule)
+
+
+def learnt(answers: HeldOut, counts: npt.NDArray[np.int64], rule: Assignment) -> FittedCalibration:
+    """The calibration of answers to held-out rows; counts: the training rows of every label.
+
+    Thresholds are chosen on the rows that the curves come from. Curves from one half of the rows and thresholds from
+    the other were tried: a precision of 0.8 then came out between 0.73 and 0.94, and F1 was the same.
+    """
+    cuts = _cuts(counts)
+    bands = bands_of(counts, cuts)
+    top, hit = answers.top, hit_matrix(answers.top, answers.y).hit.astype(bool)
+    draft = FittedCalibration(rule, _curves(top, hit, bands), NO_THRESHOLDS, cuts, counts, top.k, {})
+    judged = Judged(
+        top.labels,
+        np.where(top.labels == PAD, -1.0, draft.probabilities(top)),
+        hit,
+        np.diff(answers.y.indptr).astype(np.int64),
+        bands,
+        np.bincount(answers.y.indices, minlength=len(counts)).astype(np.int64),
+    )
+    calibration = replace(draft, thresholds=chosen_thresholds(rule, judged))
+    return replace(calibration, held_out=_reached(calibration, judged, answers.n_models))
+
+
+def _curves(top: TopK, hit: Bools, bands: npt.NDArray[np.int64]) -> tuple[Curve, ...]:
+    """The curve of each band; a band without answers has that of all labels."""
+    real = top.labels != PAD
+    scores, right, band_of = top.scores[real], hit[real], bands[top.labels[real]]
+    if not len(scores):
+        flat = Curve(np.zeros(1, np.float32), np.zeros(1, np.float32))
+        return (flat,) * N_BANDS
+    base = learnt_curve(scores, right)
+    parts = [band_of == band for band in range(N_BANDS)]
+    return tuple(learnt_curve(scores[part], right[part], base) if part.any() else base for part in parts)
+
+
+def _cuts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Training rows from which on a label is in the head, and in the torso: bands of equal mass."""
+    bands = mass_bands(counts, N_BANDS)
+    upto = [counts[bands <= band] for band in range(N_BANDS - 1)]
+    return np.array([part.min() if len(part) else counts.max() + 1 for part in upto], np.int64)
+
+
+def _reached(calibration: FittedCalibration, judged: Judged, n_models: int) -> dict[str, float]:
+    """What the thresholds reach on the held-out rows: shares, and labels a row."""
+    given = (judged.probabilities >= calibration.thresholds_of(judged.labels)) & (judged.labels != PAD)
+    hits, n_given, n_true = int((judged.hit & given).sum()), int(given.sum()), int(judged.n_true.sum())
+    return {
+        "rows": len(judged.n_true),
+        "models": n_models,
+        "precision": round(hits / max(1, n_given), 4),
+        "recall": round(hits / max(1, n_true), 4),
+        "f1": round(2 * hits / max(1, n_given + n_true), 4),
+        "labels_a_row": round(n_given / len(judged.n_true), 4),
+    }

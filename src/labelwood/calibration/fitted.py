@@ -1,0 +1,161 @@
+"""FittedCalibration: how sure an answer is, and which labels are given; immutable, a few knots a band of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.calibration.isotonic import Curve
+from labelwood.calibration.rule import Assignment
+from labelwood.calibration.thresholds import N_BANDS, NEVER, Thresholds
+from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, whole_number
+from labelwood.topk import MOST_PADDED, PAD, TopK
+
+_SCHEMA: Schema = {
+    "scores": ArrayRule("float32", ("n_knots",), finite=True),
+    "probabilities": ArrayRule("float32", ("n_knots",), low=0, below=1.0001),
+    "starts": ArrayRule("int64", (N_BANDS + 1,), low=0),
+    "cuts": ArrayRule("int64", (N_BANDS - 1,), low=0),
+    "thresholds": ArrayRule("float32", (N_BANDS,), low=0, below=NEVER + 1),
+    "labels": ArrayRule("int32", ("n_special",), low=0, below="n_labels"),
+    "label_thresholds": ArrayRule("float32", ("n_special",), low=0, below=NEVER + 1),
+}
+_FACTS = {"assign", "width", "held_out", "note"}
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCalibration:
+    """Scores -> probabilities by band of labels (head, torso, tail), and the thresholds of a rule.
+
+    cuts: training rows from which on a label belongs to the head, and to the torso. counts: training rows of every
+    label. width: how many answers of a row are looked at when labels are assigned. held_out: what the rule reached on
+    held-out rows, by name.
+    """
+
+    rule: Assignment
+    curves: tuple[Curve, ...]
+    thresholds: Thresholds
+    cuts: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    width: int
+    held_out: Mapping[str, float]
+    bands: npt.NDArray[np.int64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bands", bands_of(self.counts, self.cuts))
+
+    @property
+    def note(self) -> str:
+        """What the rule asked for and held-out rows did not reach; empty if all was reached."""
+        return self.thresholds.note
+
+    # answering
+
+    def probabilities(self, top: TopK) -> npt.NDArray[np.float32]:
+        """How probable each answer is, float32 (n, k); 0 for padding."""
+        real = top.labels != PAD
+        known = np.zeros(top.labels.shape, np.float32)
+        bands = np.where(real, self.bands[np.where(real, top.labels, 0)], -1)
+        for band, curve in enumerate(self.curves):
+            of_band = bands == band
+            known[of_band] = curve(top.scores[of_band])
+        return known
+
+    def ranked(self, top: TopK) -> TopK:
+        """The same answers with probabilities in place of scores, most probable first."""
+        return _ordered(top, np.where(top.labels != PAD, self.probabilities(top), -np.inf))
+
+    def assigned(self, top: TopK) -> TopK:
+        """The answers that the rule gives, with probabilities in place of scores; a row may keep none."""
+        probabilities = self.probabilities(top)
+        kept = (top.labels != PAD) & (probabilities >= self.thresholds_of(top.labels))
+        chosen = _ordered(top, np.where(kept, probabilities, -np.inf))
+        most = int(kept.sum(axis=1).max()) if kept.size else 0
+        return TopK(np.where(np.isfinite(chosen.scores), chosen.labels, PAD), chosen.scores).cut(max(1, most))
+
+    def thresholds_of(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
+        """The threshold of each of some labels, in their shape."""
+        numbers = np.where(labels != PAD, labels, 0)
+        values = self.thresholds.of_bands[self.bands[numbers]]
+        special = self.thresholds.labels
+        if len(special):
+            places = np.minimum(np.searchsorted(special, numbers), len(special) - 1)
+            values = np.where(special[places] == numbers, self.thresholds.of_labels[places], values)
+        return values
+
+    # storage
+
+    @classmethod
+    def schema(cls) -> Schema:
+        """The arrays of a calibration."""
+        return _SCHEMA
+
+    def arrays(self) -> Arrays:
+        """The calibration as named arrays, as the schema declares them."""
+        return {
+            "scores": np.concatenate([curve.scores for curve in self.curves]),
+            "probabilities": np.concatenate([curve.probabilities for curve in self.curves]),
+            "starts": np.cumsum([0, *(len(curve.scores) for curve in self.curves)], dtype=np.int64),
+            "cuts": self.cuts,
+            "thresholds": self.thresholds.of_bands,
+            "labels": self.thresholds.labels,
+            "label_thresholds": self.thresholds.of_labels,
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """The calibration beside the arrays: JSON values only."""
+        return {
+            "assign": str(self.rule),
+            "width": self.width,
+            "held_out": dict(self.held_out),
+            "note": self.thresholds.note,
+        }
+
+    @classmethod
+    def restore(cls, arrays: Arrays, facts: Mapping[str, Any], counts: npt.NDArray[np.int64]) -> FittedCalibration:
+        """The calibration of saved arrays and facts; ModelFileError if they do not fit together."""
+        where = "calibration"
+        if not isinstance(facts, Mapping) or set(facts) != _FACTS:
+            raise ModelFileError(f"{where}: its facts must be {', '.join(sorted(_FACTS))}, but are {facts!r:.80}")
+        check_arrays(_SCHEMA, arrays, {"n_labels": len(counts)}, where)
+        starts = arrays["starts"]
+        if starts[0] != 0 or np.any(np.diff(starts) < 1) or starts[-1] != len(arrays["scores"]):
+            raise ModelFileError(f"{where}: every band needs a knot, but the bands begin at {starts.tolist()}")
+        if np.any(np.diff(arrays["labels"]) <= 0):
+            raise ModelFileError(f"{where}: the labels with thresholds of their own do not ascend")
+        curves = []
+        for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            curve = Curve(arrays["scores"][start:end], arrays["probabilities"][start:end])
+            if np.any(np.diff(curve.scores) <= 0) or np.any(np.diff(curve.probabilities) < 0):
+                raise ModelFileError(f"{where}: a curve falls")
+            curves.append(curve)
+        held_out, note = facts["held_out"], facts["note"]
+        if not isinstance(held_out, dict) or not all(isinstance(value, (int, float)) for value in held_out.values()):
+            raise ModelFileError(f"{where}: held_out must hold numbers by name, but is {held_out!r:.80}")
+        if not isinstance(note, str):
+            raise ModelFileError(f"{where}: note must be a text, but is {note!r:.80}")
+        try:
+            rule = Assignment.parse(facts["assign"])
+        except LabelwoodError as error:
+            raise ModelFileError(f"{where}: {error}") from error
+        thresholds = Thresholds(arrays["thresholds"], arrays["labels"], arrays["label_thresholds"], note)
+        width = whole_number(facts, "width", 1, MOST_PADDED, where)
+        return cls(rule, tuple(curves), thresholds, arrays["cuts"], counts, width, held_out)
+
+
+def bands_of(counts: npt.NDArray[np.int64], cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The band of each label by its training rows: 0 from the first cut on, 1 from the second on, else 2."""
+    return np.asarray((counts[:, None] < cuts[None, :]).sum(axis=1), np.int64)
+
+
+def _ordered(top: TopK, values: npt.NDArray[Any]) -> TopK:
+    """The answers by falling value; equal values go to the better score, as they came."""
+    order = np.argsort(-values, axis=1, kind="stable")
+    return TopK(
+        np.take_along_axis(top.labels, order, axis=1), np.take_along_axis(values, order, axis=1).astype(np.float32)
+    )

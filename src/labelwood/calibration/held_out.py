@@ -1,0 +1,103 @@
+"""Answers to training rows by models that have not seen them: what calibration learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.calibration.rule import Assignment
+from labelwood.models.base import Model
+from labelwood.models.fit_input import FitInput
+from labelwood.params import Params
+from labelwood.progress import Callback, Progress
+from labelwood.topk import TopK
+
+SMALLEST_ROWS = 50  # fewer rows say too little about probabilities
+MANY_ROWS = 10_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
+MOST_HELD = 20_000
+ENOUGH_HELD = 2_000
+# Numbers of x times labels up to which a linear model trains in about a second, so that several parts can be held out.
+CHEAP_WORK = 2e8
+LEAST_PLACES, MOST_PLACES = 20, 100
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Answers to held-out rows: top (n_rows, width), y CSR (n_rows, n_labels), and the number of models trained."""
+
+    top: TopK
+    y: sparse.csr_matrix
+    n_models: int
+
+
+def places(y: sparse.csr_matrix, rule: Assignment) -> int:
+    """How many answers a row are looked at: twice as many as nearly every row has labels, 20..100."""
+    wanted = 2.0 * float(np.quantile(np.diff(y.indptr), 0.99))
+    if rule.goal == "recall":
+        wanted = MOST_PLACES  # labels far down count as well
+    elif rule.goal == "count":
+        wanted = max(wanted, 3 * (rule.number or 0))
+    return int(min(max(LEAST_PLACES, wanted), MOST_PLACES, y.shape[1]))
+
+
+def parts_of(model: type[Model[Any, Any]], data: FitInput, seed: int) -> list[npt.NDArray[np.int64]]:
+    """The rows of each part that is held out in turn; no row is in two parts.
+
+    One tenth of many rows, one fifth of fewer; several fifths where training is quick.
+    """
+    n_rows = int(data.x.shape[0])
+    n_held = min(n_rows // 10 if n_rows >= MANY_ROWS else max(1, n_rows // 5), MOST_HELD)
+    by_epochs = any(name.endswith("epochs") for name in model.Parameters.ranges())
+    quick = not by_epochs and float(data.x.nnz) * data.n_labels <= CHEAP_WORK
+    n_parts = min(5, -(-ENOUGH_HELD // n_held)) if quick else 1
+    order = np.random.default_rng(seed).permutation(n_rows)
+    return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]
+
+
+def held_out(model: type[Model[Any, Any]], settings: Params, data: FitInput, width: int) -> HeldOut:
+    """The `width` best answers to the rows of every part, by a model trained on all other rows."""
+    if hasattr(settings, "checkpoint"):
+        # That folder is for the model of all rows.
+        settings = replace(settings, checkpoint=None)  # type: ignore[call-arg]
+    parts = parts_of(model, data, settings.seed)
+    answers = []
+    for number, held in enumerate(parts, start=1):
+        kept = np.setdiff1d(np.arange(data.x.shape[0]), held)
+        taught = data.take(kept)
+        progress = _named(data.progress, f"probabilities, model {number} of {len(parts)}")
+        state = model._train(settings, taught.with_progress(progress))
+        rows = as_unseen(data.x[held], taught.x)
+        texts = None if data.texts is None else [data.texts[row] for row in held]
+        inputs = state.inputs(rows, texts, settings.n_threads)
+        answers.append(state.predict(inputs, width, settings.n_threads))
+    top = TopK(np.concatenate([part.labels for part in answers]), np.concatenate([part.scores for part in answers]))
+    return HeldOut(top, data.y[np.concatenate(parts)], len(parts))
+
+
+def as_unseen(rows: sparse.csr_matrix, taught: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The rows as they would be if they were new: without features that the other rows lack; unit rows stay unit rows.
+
+    A word that only a held-out text has would take its share of the length of the row, as it never does in a new text.
+    """
+    known = np.zeros(rows.shape[1], bool)
+    known[taught.indices] = True
+    unit = np.allclose(_lengths(rows)[np.diff(rows.indptr) > 0], 1, atol=1e-3)
+    kept = rows.multiply(known[None, :]).tocsr().astype(np.float32)
+    kept.eliminate_zeros()
+    if unit:
+        lengths = _lengths(kept)
+        kept.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(kept.indptr)).astype(np.float32)
+    kept.sort_indices()
+    return kept
+
+
+def _lengths(rows: sparse.csr_matrix) -> npt.NDArray[np.float64]:
+    return np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), np.float64).ravel())
+
+
+def _named(progress: Progress, what: str) -> Progress:
+    return Callback(lambda step, done, total: progress.step(f"{what}: {step}", done, total))

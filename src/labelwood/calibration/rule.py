@@ -1,0 +1,51 @@
+"""Assignment: the rule by which labels are given, parsed from texts such as 'f1', 'precision=0.9' and 'count=4'."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from labelwood.errors import ParamError
+
+# What each goal asks for; the number, where there is one, must lie above 0 and up to the bound given.
+_PLAIN = ("f1", "f1-macro", "f1-sample")
+_NUMBERED = {"precision": 1.0, "recall": 1.0, "count": 1000.0}
+RULES = "f1, f1-macro, f1-sample, precision=0.9, recall=0.8, count=4"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Which labels a row is given: goal 'f1', 'f1-macro', 'f1-sample', or 'precision', 'recall', 'count' with a number.
+
+    f1: the best F1 over all answers together. f1-macro: the best mean F1 of the labels. f1-sample: the best mean F1 of
+    the rows. precision, recall: the share that is asked for, over all answers together. count: labels a row, on
+    average.
+    """
+
+    goal: str
+    number: float | None = None
+
+    @classmethod
+    def parse(cls, text: Any) -> Assignment:
+        """The rule that a text names; ParamError lists the rules if it names none."""
+        if not isinstance(text, str):
+            raise ParamError(f"assign must be one of {RULES}, but is {text!r}")
+        goal, equals, written = text.strip().partition("=")
+        if goal in _PLAIN and not equals:
+            return cls(goal)
+        if goal not in _NUMBERED:
+            raise ParamError(f"assign must be one of {RULES}, but is {text!r}")
+        try:
+            number = float(written)
+        except ValueError:
+            number = math.nan
+        if not 0 < number <= _NUMBERED[goal]:
+            raise ParamError(
+                f"assign: {goal} takes a number above 0 and up to {_NUMBERED[goal]:g}, such as "
+                f"{'count=4' if goal == 'count' else f'{goal}=0.9'}, but is {text!r}"
+            )
+        return cls(goal, number)
+
+    def __str__(self) -> str:
+        return self.goal if self.number is None else f"{self.goal}={self.number:g}"

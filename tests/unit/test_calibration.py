@@ -1,0 +1,299 @@
+"""Calibration: rules, curves, held-out rows and thresholds, against slow and hand-made answers."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.isotonic import IsotonicRegression
+
+import labelwood as lw
+from labelwood.calibration.fit import calibrated, learnt
+from labelwood.calibration.fitted import FittedCalibration, bands_of
+from labelwood.calibration.held_out import HeldOut, as_unseen, held_out, parts_of, places
+from labelwood.calibration.isotonic import learnt_curve, pooled
+from labelwood.calibration.rule import Assignment
+from labelwood.data.madeup.shop_texts import make_texts
+from labelwood.errors import DataError, ModelFileError, ParamError
+from labelwood.metrics.hits import hit_matrix
+from labelwood.metrics.reliability import reliability
+from labelwood.models.fit_input import checked_input
+from labelwood.topk import TopK
+
+
+def answers(seed=0, n_rows=4000, n_labels=30, width=5, squash=1.0):
+    """(held-out answers whose true probability is score ** squash, label counts)."""
+    rng = np.random.default_rng(seed)
+    labels = np.stack([rng.permutation(n_labels)[:width] for _ in range(n_rows)]).astype(np.int32)
+    scores = -np.sort(-rng.random((n_rows, width)), axis=1).astype(np.float32)
+    hit = rng.random(scores.shape) < scores**squash
+    rows = np.repeat(np.arange(n_rows), width)[hit.ravel()]
+    y = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, labels[hit])), shape=(n_rows, n_labels))
+    counts = np.arange(1, n_labels + 1, dtype=np.int64) ** 2
+    return HeldOut(TopK(labels, scores), y, 1), counts
+
+
+@pytest.mark.parametrize("text", ["f1", "f1-macro", "f1-sample", "precision=0.9", "recall=0.8", "count=4"])
+def test_rules_are_read_and_written_alike(text):
+    assert str(Assignment.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f2", "", "f1=1", "precision", "precision=1.5", "precision=x", "recall=0", "count=-1", "count=nan", 3, None],
+)
+def test_other_rules_are_refused(text):
+    with pytest.raises(ParamError, match="assign"):
+        Assignment.parse(text)
+
+
+def test_pooled_values_are_those_of_isotonic_regression():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values, weights = rng.random(30), rng.integers(1, 9, 30).astype(float)
+        means, starts = pooled(values, weights)
+        ours = np.repeat(means, np.diff(np.append(starts, 30)))
+        theirs = IsotonicRegression().fit_transform(np.arange(30), values, sample_weight=weights)
+        assert np.allclose(ours, theirs)
+
+
+def test_a_curve_never_falls_and_finds_the_probabilities():
+    held, _ = answers(squash=2.0)
+    curve = learnt_curve(held.top.scores.ravel(), hit_matrix(held.top, held.y).hit.ravel())
+    asked = np.linspace(0, 1, 101)
+    said = curve(asked)
+    assert np.all(np.diff(said) >= 0)
+    assert np.abs(said - asked**2)[5:-5].max() < 0.06
+    assert len(curve.scores) <= 80
+
+
+def test_equal_scores_have_one_knot():
+    curve = learnt_curve(np.full(100, 0.5, np.float32), np.arange(100) < 30)
+    assert len(curve.scores) == 1
+    assert curve(np.array([0.0, 0.5, 1.0])) == pytest.approx([30.5 / 101] * 3, abs=1e-6)
+
+
+def test_few_answers_stay_near_the_curve_of_all():
+    base = learnt_curve(np.linspace(0, 1, 2000), np.arange(2000) % 10 == 0)  # one in ten is right everywhere
+    few = learnt_curve(np.array([0.4, 0.5]), np.array([1, 1]), base)
+    many = learnt_curve(np.linspace(0, 1, 2000), np.ones(2000), base)
+    assert few(np.array([0.5]))[0] < 0.3
+    assert many(np.array([0.5]))[0] > 0.7
+
+
+def test_new_answers_are_as_often_right_as_was_said():
+    held, counts = answers(squash=3.0)
+    calibration = learnt(held, counts, Assignment("f1"))
+    new, _ = answers(seed=1, squash=3.0)
+    hit = hit_matrix(new.top, new.y).hit
+    assert reliability(new.top.scores, hit).error > 0.2
+    assert reliability(calibration.probabilities(new.top), hit).error < 0.02
+
+
+def shares(given, y):
+    hit, n = hit_matrix(given, y).hit.sum(), (given.labels >= 0).sum()
+    return hit / n, hit / y.nnz, 2 * hit / (n + y.nnz), n / len(given)
+
+
+def test_f1_is_as_good_as_the_best_threshold():
+    held, counts = answers()
+    new, _ = answers(seed=1)
+    calibration = learnt(held, counts, Assignment("f1"))
+    ranked = calibration.ranked(new.top)
+    best = max(
+        shares(TopK(np.where(ranked.scores >= t, ranked.labels, -1), ranked.scores), new.y)[2]
+        for t in np.linspace(0.05, 0.9, 100)
+    )
+    assert shares(calibration.assigned(new.top), new.y)[2] > 0.99 * best
+
+
+@pytest.mark.parametrize(
+    ("rule", "place", "number"), [("precision=0.8", 0, 0.8), ("recall=0.7", 1, 0.7), ("count=2", 3, 2)]
+)
+def test_what_is_asked_for_is_met_on_new_rows(rule, place, number):
+    held, counts = answers()
+    new, _ = answers(seed=1)
+    calibration = learnt(held, counts, Assignment.parse(rule))
+    assert calibration.note == ""
+    assert shares(calibration.assigned(new.top), new.y)[place] == pytest.approx(number, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("rule", "part"), [("precision=0.999", "precision"), ("recall=1", "recall"), ("count=9", "9 labels")]
+)
+def test_what_cannot_be_reached_is_told(rule, part):
+    held, counts = answers(squash=3.0)
+    fewer = HeldOut(held.top, held.y + sparse.eye(*held.y.shape, format="csr", dtype=np.float32), 1)
+    fewer.y.data[:] = 1
+    assert part in learnt(fewer, counts, Assignment.parse(rule)).note
+
+
+def test_macro_gives_rare_labels_lower_thresholds_where_that_helps():
+    held, counts = answers(n_rows=3000)
+    macro = learnt(held, counts, Assignment("f1-macro"))
+    assert len(macro.thresholds.labels) == 30  # every label has enough rows here
+    new, _ = answers(seed=1)
+
+    def macro_f1(calibration):
+        given = calibration.assigned(new.top).to_csr(30)
+        given.data[:] = 1
+        hit = np.asarray(given.multiply(new.y).sum(axis=0)).ravel()
+        return np.mean(2 * hit / np.asarray(given.sum(axis=0) + new.y.sum(axis=0)).ravel())
+
+    assert macro_f1(macro) > 0.98 * macro_f1(learnt(held, counts, Assignment("f1")))
+
+
+def test_rows_rule_is_the_best_for_rows_of_the_grid():
+    held, counts = answers()
+    new, _ = answers(seed=1)
+
+    def rows_f1(rule):
+        given = learnt(held, counts, Assignment.parse(rule)).assigned(new.top)
+        hits = hit_matrix(given, new.y)
+        return np.mean(2 * hits.hit.sum(axis=1) / np.maximum(1, (given.labels >= 0).sum(axis=1) + hits.n_true))
+
+    assert rows_f1("f1-sample") > rows_f1("precision=0.9")
+    assert rows_f1("f1-sample") > 0.99 * rows_f1("f1")
+
+
+def test_where_nothing_is_right_nothing_is_assigned():
+    held, counts = answers()
+    wrong = HeldOut(held.top, sparse.csr_matrix(held.y.shape, dtype=np.float32), 1)
+    calibration = learnt(wrong, counts, Assignment("f1"))
+    assert "nothing is assigned" in calibration.note
+    assert np.all(calibration.assigned(held.top).labels == -1)
+
+
+def test_answers_are_sorted_by_probability_and_padding_stays_behind():
+    held, counts = answers()
+    calibration = learnt(held, counts, Assignment("count=3"))
+    top = TopK(np.array([[3, 29, -1]], np.int32), np.array([[0.9, 0.8, -np.inf]], np.float32))
+    ranked = calibration.ranked(top)
+    assert ranked.labels[0, 2] == -1
+    assert ranked.scores[0, 0] >= ranked.scores[0, 1] > 0
+    assert calibration.probabilities(top)[0, 2] == 0
+
+
+def test_bands_go_by_training_rows():
+    assert bands_of(np.array([10, 5, 4, 0]), np.array([6, 4])).tolist() == [0, 1, 1, 2]
+
+
+# held-out rows
+
+
+def shop(n_rows=300):
+    data = make_texts(n_rows, n_labels=40)
+    return lw.TfidfVectorizer(sublinear_tf=True).fit_transform(data.texts), data.y
+
+
+def test_no_row_is_in_two_parts_and_none_judges_itself(monkeypatch):
+    x, y = shop()
+    data = checked_input(x, y)
+    parts = parts_of(lw.OneVsAll, data, seed=0)
+    assert len(parts) == 5
+    assert len(np.unique(np.concatenate(parts))) == 300
+    seen = []
+    train = lw.OneVsAll._train
+    monkeypatch.setattr(
+        lw.OneVsAll, "_train", staticmethod(lambda settings, taught: seen.append(taught.x) or train(settings, taught))
+    )
+    answered = held_out(lw.OneVsAll, lw.OneVsAll()._settings(), data, 5)
+    for held, taught in zip(parts, seen, strict=True):
+        assert (taught != x[np.setdiff1d(np.arange(300), held)]).nnz == 0
+    assert (answered.y != y[np.concatenate(parts)]).nnz == 0
+
+
+def test_models_that_train_by_epochs_hold_out_one_part():
+    x, y = shop()
+    assert len(parts_of(lw.HSoftmax, checked_input(x, y), seed=0)) == 1
+
+
+def test_a_word_of_held_out_rows_alone_is_left_out():
+    taught = sparse.csr_matrix(np.array([[1, 0, 0]], np.float32))
+    rows = sparse.csr_matrix(np.array([[0.6, 0, 0.8], [0, 0, 1]], np.float32))
+    assert as_unseen(rows, taught).toarray().tolist() == [[1, 0, 0], [0, 0, 0]]
+    assert as_unseen(rows * 2, taught).toarray()[0].tolist() == pytest.approx([1.2, 0, 0])  # no unit rows: as they are
+
+
+def test_places_go_by_the_labels_of_rows():
+    y = sparse.csr_matrix(np.ones((10, 200), np.float32))
+    assert places(y, Assignment("f1")) == 100
+    assert places(sparse.eye(50, format="csr"), Assignment("f1")) == 20
+    assert places(sparse.eye(50, format="csr"), Assignment.parse("count=10")) == 30
+    assert places(sparse.eye(50, format="csr"), Assignment.parse("recall=0.5")) == 50
+
+
+def test_a_model_is_calibrated_from_python():
+    x, y = shop()
+    model = lw.OneVsAll().fit(x, y)
+    calibration = calibrated(model, x, y, "count=2")
+    given = calibration.assigned(model.predict(x, calibration.width))
+    assert 1 < (given.labels >= 0).sum() / 300 < 5
+    with pytest.raises(DataError, match="at least 50 rows"):
+        calibrated(model, x[:49], y[:49])
+
+
+def test_what_a_model_chose_is_taken_over():
+    x, y = shop()
+    ensemble = lw.Ensemble(models="popular,one-vs-all", settings="popular.seed=3 one-vs-all.C=0.5", weights="0,1")
+    again = ensemble.fit(x, y).fitted_.repeated_settings()
+    assert (again.models, again.settings, again.weights) == ("one-vs-all", "one-vs-all.C=0.5", "1.0")
+    tree = lw.LinearTree().fit(x, y).fitted_
+    assert tree.repeated_settings().C == tree.C
+    assert lw.OneVsAll(C=2.0).fit(x, y).fitted_.repeated_settings().C == 2.0
+
+
+# storage
+
+
+def test_a_calibration_is_its_arrays_and_facts():
+    held, counts = answers(n_rows=1500)
+    calibration = learnt(held, counts, Assignment("f1-macro"))
+    again = FittedCalibration.restore(calibration.arrays(), calibration.facts(), counts)
+    assert np.array_equal(again.assigned(held.top).labels, calibration.assigned(held.top).labels)
+    assert np.array_equal(again.probabilities(held.top), calibration.probabilities(held.top))
+    assert again.facts() == calibration.facts()
+    assert sum(array.nbytes for array in calibration.arrays().values()) < 4000
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged", "part"),
+    [
+        ("scores", lambda a: a[::-1].copy(), "falls"),
+        ("probabilities", lambda a: a + 1, "must stay below"),
+        ("probabilities", lambda a: a[::-1].copy(), "falls"),
+        ("starts", lambda a: np.zeros_like(a), "every band needs a knot"),
+        ("starts", lambda a: a + 1, "every band needs a knot"),
+        ("thresholds", lambda a: a[:2], "thresholds"),
+        ("thresholds", lambda a: a * np.nan, "thresholds"),
+        ("labels", lambda a: a + 1, "must stay below"),
+        ("labels", lambda a: a[::-1].copy(), "do not ascend"),
+        ("cuts", lambda a: a.astype(np.int32), "cuts"),
+    ],
+)
+def test_damaged_arrays_are_refused(name, damaged, part):
+    held, counts = answers(n_rows=1500)
+    calibration = learnt(held, counts, Assignment("f1-macro"))
+    arrays = calibration.arrays()
+    arrays[name] = damaged(arrays[name])
+    with pytest.raises(ModelFileError, match=part):
+        FittedCalibration.restore(arrays, calibration.facts(), counts)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"assign": "best"},
+        {"assign": 1},
+        {"width": 0},
+        {"held_out": []},
+        {"held_out": {"f1": "x"}},
+        {"note": 1},
+        {"more": 1},
+    ],
+)
+def test_damaged_facts_are_refused(change):
+    held, counts = answers(n_rows=500)
+    calibration = learnt(held, counts, Assignment("f1"))
+    with pytest.raises(ModelFileError, match="calibration"):
+        FittedCalibration.restore(calibration.arrays(), {**calibration.facts(), **change}, counts)
+    with pytest.raises(ModelFileError, match="its facts must be"):
+        FittedCalibration.restore(calibration.arrays(), None, counts)
