@@ -83,9 +83,15 @@ class Client:
 
     # the Tagger's methods
 
-    def predict(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]:
-        """The k best labels of each text as (name, score), best first."""
-        return [[(label["name"], label["score"]) for label in row] for row in self._rows(texts, k)]
+    def predict(
+        self, texts: Iterable[str], k: int | None = None, *, assign: bool = False
+    ) -> list[list[tuple[str, float]]]:
+        """The k best labels of each text as (name, score), best first; k: 5 if it is not given.
+
+        assign: the labels that the tagger's rule gives, at most k, as (name, probability).
+        """
+        value = "probability" if assign else "score"
+        return [[(label["name"], label[value]) for label in row] for row in self._rows(texts, k, assign)]
 
     def explain(self, text: str, label: str) -> TagReason:
         """Why one text gets a label: its words and how much each pushes for (+) or against (-) it."""
@@ -152,13 +158,13 @@ class Client:
     def _named(self, body: dict[str, Any]) -> dict[str, Any]:
         return body if self.model is None else {**body, "model": self.model}
 
-    def _rows(self, texts: Iterable[str], k: int) -> list[list[dict[str, Any]]]:
+    def _rows(self, texts: Iterable[str], k: int | None, assign: bool = False) -> list[list[dict[str, Any]]]:
         if isinstance(texts, (str, bytes)):
             raise DataError("texts must be a list of texts, but one string came; write [text]")
         asked = list(texts)
         rows: list[list[dict[str, Any]]] = []
         for start in range(0, len(asked), ROWS_AT_ONCE):
-            body = self._named({"texts": asked[start : start + ROWS_AT_ONCE], "k": k})
+            body = self._named({"texts": asked[start : start + ROWS_AT_ONCE], "k": k, "assign": assign})
             rows += [row["labels"] for row in self._ask("POST", "/v1/predict", body)["results"]]
         return rows
 

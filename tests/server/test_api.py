@@ -2,6 +2,7 @@
 
 import json
 import logging
+import random
 import threading
 import time
 
@@ -88,6 +89,35 @@ def test_an_allowed_label_is_found_far_down(start, tmp_path):
     assert names(service.predict(texts=["word7 common"], k=2, allow=ranking[-2:], deny=ranking[-1:])[0]) == [
         ranking[-2]
     ]
+
+
+def test_labels_are_assigned_as_the_tagger_assigns_them(start, tmp_path):
+    words = ["red", "blue", "green", "tall", "small", "old"]
+    chance = random.Random(3)
+    chosen = [chance.sample(words, chance.randint(1, 3)) for _ in range(300)]
+    texts = [" ".join([*names_, chance.choice(words), "thing"]) for names_ in chosen]
+    tagger = lw.Tagger("linear-tree", assign="f1", n_threads=1).fit(texts, chosen)
+    tagger.save(tmp_path / "things")
+    service = start({"things": tmp_path / "things"})
+    asked = [*texts[:20], "unknownword"]
+    assigned = service.predict(texts=asked, assign=True)
+    expected = tagger.predict(asked, assign=True)
+    assert [names(row) for row in assigned] == [[name for name, _ in row] for row in expected]
+    assert [label["probability"] for label in assigned[0]] == pytest.approx([p for _, p in expected[0]], abs=1e-6)
+    assert lw.Client(service.url).predict(asked, assign=True) == [
+        [(name, pytest.approx(probability, abs=1e-6)) for name, probability in row] for row in expected
+    ]
+    for row, given in zip(service.predict(texts=asked, k=6), expected, strict=True):
+        assert {label["name"] for label in row if label["assigned"]} == {name for name, _ in given}
+    assert not any(label["assigned"] for label in service.predict(texts=["unknownword"], k=6)[0])
+    assert len(service.predict(texts=asked, assign=True, k=1)[0]) <= 1
+
+
+def test_without_a_rule_nothing_is_assigned(service):
+    status, problem = service.json("POST", "/v1/predict", {"texts": ["cake"], "assign": True})
+    assert status == 400
+    assert "no rule" in problem["detail"]
+    assert "assigned" not in service.predict(texts=["cake"])[0][0]
 
 
 def test_reasons_and_explain(service, tagger):

@@ -9,7 +9,7 @@ from labelwood.server.routes import ROUTES
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis needs Python 3.11")
 
-CASES = 10  # of each operation and phase
+CASES = 16  # of each operation and phase
 
 
 def test_every_route_is_described(service):

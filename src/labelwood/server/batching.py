@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 from labelwood.server.meters import Meters
 from labelwood.server.problems import Problem
-from labelwood.server.served import ServedModel
-from labelwood.topk import TopK
+from labelwood.server.served import Answers, ServedModel
 
 # A batch of 32 texts takes about 3 ms; larger ones gain little per text and make others wait.
 BATCH_ROWS = 32
@@ -28,7 +27,7 @@ T = TypeVar("T")
 @dataclass(eq=False)
 class _Job:
     rows: Sequence[Any]
-    answer: asyncio.Future[TopK]
+    answer: asyncio.Future[Answers]
     latest: float
 
 
@@ -48,7 +47,7 @@ class Batcher:
         self._busy = 0
         self.waiting_rows = 0
 
-    async def ask(self, served: ServedModel, kind: str, rows: Sequence[Any], k: int) -> list[TopK]:
+    async def ask(self, served: ServedModel, kind: str, rows: Sequence[Any], k: int) -> list[Answers]:
         """The k best labels of some rows, in parts; Problem 503 if too many rows wait already."""
         self._check_room(len(rows))
         latest = time.monotonic() + self._seconds
@@ -109,11 +108,11 @@ class Batcher:
                 call = asyncio.get_running_loop().run_in_executor(self._threads, _answers, key, batch)
                 call.add_done_callback(lambda done, batch=batch: self._finish(done, batch))  # type: ignore[misc]
 
-    def _finish(self, done: asyncio.Future[list[TopK | Exception]], batch: list[_Job]) -> None:
+    def _finish(self, done: asyncio.Future[list[Answers | Exception]], batch: list[_Job]) -> None:
         self._busy -= 1
         self._start()  # before the answers go out: the thread works while they are written
         failure = done.exception()
-        answers: Sequence[TopK | BaseException] = [failure] * len(batch) if failure is not None else done.result()
+        answers: Sequence[Answers | BaseException] = [failure] * len(batch) if failure is not None else done.result()
         for job, answer in zip(batch, answers, strict=True):
             if job.answer.done():  # cancelled
                 continue
@@ -123,26 +122,26 @@ class Batcher:
                 job.answer.set_result(answer)
 
 
-def _answers(key: _Key, batch: Sequence[_Job]) -> list[TopK | Exception]:
+def _answers(key: _Key, batch: Sequence[_Job]) -> list[Answers | Exception]:
     """The answer of each job; if the batch cannot be answered together, each job gets its own answer or error."""
     try:
         rows = [row for job in batch for row in job.rows]
-        top = _answer(key, rows)
+        answers = _answer(key, rows)
     except Exception as error:
         if len(batch) == 1:
             return [error]
         return [answer for job in batch for answer in _answers(key, [job])]
     if len(batch) == 1:
-        return [top]
-    parts: list[TopK | Exception] = []
+        return [answers]
+    parts: list[Answers | Exception] = []
     start = 0
     for job in batch:
-        parts.append(top[start : start + len(job.rows)])
+        parts.append(answers[start : start + len(job.rows)])
         start += len(job.rows)
     return parts
 
 
-def _answer(key: _Key, rows: Sequence[Any]) -> TopK:
+def _answer(key: _Key, rows: Sequence[Any]) -> Answers:
     served, kind, k = key
     return served.predict_texts(rows, k) if kind == TEXTS else served.predict_features(rows, k)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,9 @@ from labelwood.server.batching import TEXTS
 from labelwood.server.journal import Correction
 from labelwood.server.problems import Problem
 from labelwood.server.schemas import GivenLabel, PredictRequest, Reason, RowAnswer
-from labelwood.server.served import ServedModel
+from labelwood.server.served import Answers, ServedModel
 from labelwood.tagger.tagger import Tagger
-from labelwood.topk import TopK
+from labelwood.topk import PAD
 
 if TYPE_CHECKING:
     from labelwood.server.app import App
@@ -43,13 +44,31 @@ def check_rows(app: App, kind: str, rows: Sequence[Any], most: int) -> None:
                 raise Problem(413, f"texts, row {number}: {len(text)} characters; at most {longest} are taken")
 
 
+USUAL_K = 5
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A label that may be given to a row; probability and assigned are None where nothing was learnt about them."""
+
+    number: int
+    score: float
+    probability: float | None = None
+    assigned: bool | None = None
+
+
 class Labeller:
     """Answers one request: asks for as many labels as its conditions need and leaves out what they forbid."""
 
     def __init__(self, app: App, served: ServedModel, asked: PredictRequest) -> None:
         self._app = app
         self._served = served
-        self._k = asked.k
+        self._calibration = served.calibration
+        self._assign = asked.assign
+        if asked.assign and self._calibration is None:
+            raise Problem(400, f"the model {served.name!r} has no rule that assigns labels: train it with one (assign)")
+        widest = self._calibration.width if self._calibration is not None and asked.assign else USUAL_K
+        self._k = asked.k if asked.k is not None else widest
         self._min_score = asked.min_score
         self._allow = None if asked.allow is None else served.label_numbers(asked.allow)
         self._deny = served.label_numbers(asked.deny or ())
@@ -66,20 +85,23 @@ class Labeller:
         width = self._k + len(self._deny)
         if self._allow is not None:
             width = max(4 * self._k, len(self._allow))
+        if self._assign and self._calibration is not None:
+            width = self._calibration.width  # as `Tagger.predict(assign=True)`: labels are assigned among so many
         while True:
             width = min(width, self._served.n_labels, max(DEEPEST, self._k))
-            kept = [row for part in await self._ask(kind, rows, width, patient) for row in self._kept(part)]
-            all_seen = width in (self._served.n_labels, DEEPEST)
+            parts = await self._ask(kind, rows, width, patient)
+            kept = [self._kept(row) for part in parts for row in self._candidates(part)]
+            all_seen = self._assign or width in (self._served.n_labels, DEEPEST)
             if self._allow is None or all_seen or all(self._enough(row) for row in kept):
                 break
             width *= 8
-        answers = [RowAnswer([self._label(number, score) for number, score in row]) for row in kept]
+        answers = [RowAnswer([self._label(candidate) for candidate in row]) for row in kept]
         if self._reasons and kind == TEXTS:
             for text, answer in zip(rows, answers, strict=True):
                 await self._give_reasons(text, answer)
         return answers
 
-    async def _ask(self, kind: str, rows: Sequence[Any], width: int, patient: bool) -> list[TopK]:
+    async def _ask(self, kind: str, rows: Sequence[Any], width: int, patient: bool) -> list[Answers]:
         while True:
             try:
                 return await self._app.batcher.ask(self._served, kind, rows, width)
@@ -88,24 +110,41 @@ class Labeller:
                     raise
                 await asyncio.sleep(0.05)
 
-    def _kept(self, top: TopK) -> list[list[tuple[int, float]]]:
-        if self._allow is None and not self._deny and self._min_score is None:
-            return list(top)
-        low = self._min_score if self._min_score is not None else float("-inf")
+    def _candidates(self, part: Answers) -> list[list[_Candidate]]:
+        if self._calibration is None or part.known is None:
+            return [[_Candidate(number, score) for number, score in row] for row in part.top]
+        top = part.top
+        probabilities = self._calibration.probabilities(top)
+        assigned = (probabilities >= self._calibration.thresholds_of(top.labels)) & part.known[:, None]
+        assigned[:, self._calibration.width :] = False
+        columns = (top.labels.tolist(), top.scores.tolist(), probabilities.tolist(), assigned.tolist())
         return [
-            [
-                (number, score)
-                for number, score in row
-                if score >= low and number not in self._deny and (self._allow is None or number in self._allow)
-            ][: self._k]
-            for row in top
+            [_Candidate(*values) for values in zip(*row, strict=True) if values[0] != PAD]
+            for row in zip(*columns, strict=True)
         ]
 
-    def _enough(self, row: list[tuple[int, float]]) -> bool:
+    def _kept(self, row: list[_Candidate]) -> list[_Candidate]:
+        if self._assign:
+            row = sorted((one for one in row if one.assigned), key=lambda one: -(one.probability or 0.0))
+        if self._allow is not None or self._deny or self._min_score is not None:
+            low = self._min_score if self._min_score is not None else float("-inf")
+            row = [
+                one
+                for one in row
+                if one.score >= low
+                and one.number not in self._deny
+                and (self._allow is None or one.number in self._allow)
+            ]
+        return row[: self._k]
+
+    def _enough(self, row: list[_Candidate]) -> bool:
         return len(row) >= min(self._k, len((self._allow or frozenset()) - self._deny))
 
-    def _label(self, number: int, score: float) -> GivenLabel:
-        return GivenLabel(number, self._served.label_names[number], round(score, 6))
+    def _label(self, given: _Candidate) -> GivenLabel:
+        label = GivenLabel(given.number, self._served.label_names[given.number], round(given.score, 6))
+        if given.probability is not None and given.assigned is not None:
+            label.probability, label.assigned = round(given.probability, 6), given.assigned
+        return label
 
     async def _give_reasons(self, text: str, answer: RowAnswer) -> None:
         tagger = self._served.loaded

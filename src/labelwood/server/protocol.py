@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self.body_bytes = 0  # of this request
         self.held_bytes = 0  # of this request and those before it that are not answered yet
         self.refused = False
-        self.last = False
+        self.last = not self.app.ready  # the service is ending: one request, then the end
+        if self.last:
+            self.latest = self.loop.time() + _LAST_SECONDS
         if len(self.connections) > limits.connections:
             self.app.meters.reject("connections")
             self.refuse(503, f"there are {limits.connections} connections already; try again later")
@@ -234,6 +237,19 @@ def _refusal(status: int, detail: str) -> bytes:
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
+def _last(listener: socket.socket) -> list[socket.socket]:
+    """The connections that wait to be taken from a socket."""
+    listener.setblocking(False)
+    connections: list[socket.socket] = []
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:  # BlockingIOError: there is none
+            return connections
+        connection.setblocking(False)
+        connections.append(connection)
+
+
 class SweepingServer(uvicorn.Server):
     """uvicorn's server, which looks at its connections five times a second."""
 
@@ -256,7 +272,21 @@ class SweepingServer(uvicorn.Server):
         """Take no new connections, answer what was accepted, end."""
         app: Any = self.config.loaded_app
         app.ready = False
+        # Connections that the system has made and nobody has taken yet would be reset with the socket.
+        loop = asyncio.get_running_loop()
+        taken = [
+            loop.create_task(self._take(connection)) for listener in sockets or [] for connection in _last(listener)
+        ]
         await super().shutdown(sockets)
+        await asyncio.gather(*taken)
+
+    async def _take(self, connection: socket.socket) -> None:
+        make: Any = self.config.http_protocol_class
+        state = self.lifespan.state
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(
+            lambda: make(config=self.config, server_state=self.server_state, app_state=state), connection
+        )
 
     async def _wait_tasks_to_complete(self) -> None:
         sweeping = asyncio.create_task(self._sweep_until_done())  # the main loop that did it has ended

@@ -28,7 +28,8 @@ class PredictRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     texts: list[str] | UnsetType = UNSET
     features: list[FeatureRow] | UnsetType = UNSET
-    k: Count = 5
+    k: Count | None = None  # 5 if absent; with `assign`, all
+    assign: bool = False  # only the labels that the tagger's rule assigns
     min_score: float | None = None
     allow: list[Label] | None = None  # only these labels, by number or name
     deny: list[Label] | None = None  # never these labels
@@ -49,7 +50,8 @@ class GivenLabel(Struct, omit_defaults=True):
     label: int
     name: str
     score: float
-    assigned: bool | UnsetType = UNSET  # whether the score passes the label's threshold; absent where there is none
+    probability: float | UnsetType = UNSET  # that it is right; absent where the tagger has not learnt that
+    assigned: bool | UnsetType = UNSET  # whether the tagger's rule gives it; absent where there is no rule
     reasons: list[Reason] | UnsetType = UNSET
 
 

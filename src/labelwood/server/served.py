@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.calibration.fitted import FittedCalibration
 from labelwood.errors import DataError, LabelwoodError
+from labelwood.features.tokens import as_texts
 from labelwood.labelspace.names import name_ids, unknown_label
 from labelwood.loading import load
 from labelwood.models.base import Model
@@ -23,6 +25,18 @@ from labelwood.tagger.tagger import Tagger
 from labelwood.topk import TopK
 
 Identity = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The best labels of some rows, and which of the rows hold a word that the model knows (None: not asked)."""
+
+    top: TopK
+    known: npt.NDArray[np.bool_] | None = None
+
+    def __getitem__(self, rows: slice) -> Answers:
+        """The answers of some rows."""
+        return Answers(self.top[rows], None if self.known is None else self.known[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +73,23 @@ class ServedModel:
         """How many labels it knows."""
         return len(self.label_names)
 
-    def predict_texts(self, texts: Sequence[str], k: int) -> TopK:
+    @property
+    def calibration(self) -> FittedCalibration | None:
+        """How sure its answers are and which labels are assigned; None if that was not learnt."""
+        return self.loaded.fitted_.calibration if isinstance(self.loaded, Tagger) else None
+
+    def predict_texts(self, texts: Sequence[str], k: int) -> Answers:
         """The k best labels of each text, on one thread: batches run beside each other."""
         if not isinstance(self.loaded, Tagger):
             raise DataError(f"the model {self.name!r} takes features, not texts")
-        return self.loaded.fitted_.predict(texts, k, 1)
+        state = self.loaded.fitted_
+        if state.calibration is None:
+            return Answers(state.predict(texts, k, 1))
+        features = state.words.rows(as_texts(texts), 1)
+        top = state.model.predict(state.model.inputs(features, texts), min(k, self.n_labels), 1)
+        return Answers(top, np.asarray(np.diff(features.indptr) > 0))
 
-    def predict_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]], k: int) -> TopK:
+    def predict_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]], k: int) -> Answers:
         """The k best labels of rows given as (feature numbers, values)."""
         model = self.model
         indptr = np.cumsum([0, *(len(indices) for indices, _ in rows)])
@@ -75,7 +99,7 @@ class ServedModel:
         x = sparse.csr_matrix((data.astype(np.float32), columns, indptr), shape=shape)
         x.sort_indices()
         model.n_threads = 1
-        return model.predict(x, k)
+        return Answers(model.predict(x, k))
 
     def check_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]]) -> None:
         """DataError says which row does not fit the model."""
