@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/tutorial.md", "docs/how-to/formats.md", "docs/how-to/scikit-learn.md"]
+PAGES = [
+    "README.md",
+    "docs/tutorial.md",
+    "docs/how-to/formats.md",
+    "docs/how-to/scikit-learn.md",
+    "docs/how-to/corrections.md",
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
