@@ -49,13 +49,13 @@ class KeptRows:
         cls,
         x: sparse.csr_matrix,
         y: sparse.csr_matrix,
-        texts: Sequence[str],
-        ids: Sequence[str] | None = None,
+        texts: Hashes,
+        ids: Hashes | None = None,
         *,
         first_number: int = 0,
         whole: bool = True,
     ) -> KeptRows:
-        """The rows x (n, n_features) and y (n, n_labels) of texts, numbered from first_number on."""
+        """The rows x (n, n_features) and y (n, n_labels); texts, ids: hashes; numbered from first_number on."""
         n_rows = len(texts)
         arrays: Arrays = {
             "x_start": row_pointers(x),
@@ -63,8 +63,8 @@ class KeptRows:
             "x_values": np.clip(x.data, -LARGEST_HALF, LARGEST_HALF).astype(np.float16).view(np.uint16),
             "y_start": row_pointers(y),
             "y_columns": column_ids(y),
-            "texts": text_hashes(texts),
-            "ids": np.zeros(n_rows, np.uint64) if ids is None else id_hashes(ids),
+            "texts": texts,
+            "ids": np.zeros(n_rows, np.uint64) if ids is None else ids,
             "numbers": np.arange(first_number, first_number + n_rows, dtype=np.int64),
         }
         return cls(arrays, whole=whole)
@@ -111,6 +111,8 @@ class KeptRows:
 
     def take(self, places: npt.NDArray[np.int64]) -> KeptRows:
         """Some of the rows, places ascending."""
+        if len(places) == len(self):
+            return self
         arrays = {name: self.arrays[name][places] for name in ("texts", "ids", "numbers")}
         for which in ("x", "y"):
             start = self.arrays[f"{which}_start"]
@@ -176,7 +178,7 @@ def kept_bytes(x: sparse.csr_matrix, y: sparse.csr_matrix) -> int:
 def no_rows() -> KeptRows:
     """Rows of a model whose training rows were not kept."""
     nothing = sparse.csr_matrix((0, 0), dtype=np.float32)
-    return KeptRows.of(nothing, nothing, [], whole=False)
+    return KeptRows.of(nothing, nothing, np.zeros(0, np.uint64), whole=False)
 
 
 def text_hashes(texts: Sequence[str]) -> Hashes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,22 @@ class Lesson:
     labels: Sequence[Sequence[str]]
     ids: Sequence[str] | None = None
 
+    @cached_property
+    def text_hashes(self) -> npt.NDArray[np.uint64]:
+        """A hash of each text."""
+        return text_hashes(self.texts)
+
+    @cached_property
+    def id_hashes(self) -> npt.NDArray[np.uint64]:
+        """A hash of each id; NO_ID where there is none."""
+        return np.zeros(len(self.texts), np.uint64) if self.ids is None else id_hashes(self.ids)
+
     def take(self, rows: Sequence[int]) -> Lesson:
         """Some of the rows."""
         ids = None if self.ids is None else [self.ids[row] for row in rows]
-        return Lesson([self.texts[row] for row in rows], [self.labels[row] for row in rows], ids)
+        part = Lesson([self.texts[row] for row in rows], [self.labels[row] for row in rows], ids)
+        part.__dict__["text_hashes"] = self.text_hashes[list(rows)]  # texts may be long
+        return part
 
 
 @dataclass(frozen=True)
@@ -147,7 +160,7 @@ def _answered_names(state: FittedTagger, lists: Sequence[Sequence[str]]) -> list
 
 def _last_of_each(lesson: Lesson) -> Lesson:
     """The lesson in which an id, and a text, comes once."""
-    hashes, ids = text_hashes(lesson.texts).tolist(), _ids(lesson)
+    hashes, ids = lesson.text_hashes.tolist(), lesson.id_hashes.tolist()
     seen: set[tuple[str, int]] = set()
     rows = []
     for row in reversed(range(len(lesson.texts))):
@@ -160,25 +173,21 @@ def _last_of_each(lesson: Lesson) -> Lesson:
 
 def _replaced(kept: KeptRows, lesson: Lesson) -> list[Places]:
     """For every row of the lesson the places of the kept rows with its id or its text."""
-    by_text = _places_of(kept.arrays["texts"], text_hashes(lesson.texts).tolist())
-    by_id = _places_of(kept.arrays["ids"], [row_id for row_id in _ids(lesson) if row_id != NO_ID])
+    by_text = _places_of(kept.arrays["texts"], lesson.text_hashes)
+    by_id = _places_of(kept.arrays["ids"], lesson.id_hashes[lesson.id_hashes != NO_ID])
     return [
-        np.union1d(by_text[text], by_id.get(row_id, np.zeros(0, np.int64))).astype(np.int64)
-        for text, row_id in zip(text_hashes(lesson.texts).tolist(), _ids(lesson), strict=True)
+        np.array(sorted({*by_text.get(text, ()), *by_id.get(row_id, ())}), np.int64)
+        for text, row_id in zip(lesson.text_hashes.tolist(), lesson.id_hashes.tolist(), strict=True)
     ]
 
 
-def _places_of(hashes: npt.NDArray[np.uint64], wanted: Sequence[int]) -> dict[int, Places]:
-    keys = np.array(wanted, np.uint64)
-    places = np.flatnonzero(np.isin(hashes, keys))
-    order = places[np.argsort(hashes[places], kind="stable")]
-    first, last = (np.searchsorted(hashes[order], keys, side) for side in ("left", "right"))
-    return {key: order[a:b] for key, a, b in zip(wanted, first.tolist(), last.tolist(), strict=True)}
-
-
-def _ids(lesson: Lesson) -> list[int]:
-    ids = [NO_ID] * len(lesson.texts) if lesson.ids is None else id_hashes(lesson.ids).tolist()
-    return [int(row_id) for row_id in ids]
+def _places_of(hashes: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> dict[int, list[int]]:
+    """Hash -> the places that have it, for the hashes that are wanted."""
+    by_hash: dict[int, list[int]] = {}
+    places = np.flatnonzero(np.isin(hashes, wanted))
+    for place, key in zip(places.tolist(), hashes[places].tolist(), strict=True):
+        by_hash.setdefault(key, []).append(place)
+    return by_hash
 
 
 def _is_known(state: FittedTagger, kept: KeptRows, places: Places, lesson: Lesson, row: int) -> bool:
@@ -189,14 +198,14 @@ def _is_known(state: FittedTagger, kept: KeptRows, places: Places, lesson: Lesso
     start, columns = kept.arrays["y_start"], kept.arrays["y_columns"]
     (place,) = places.tolist()
     before = {state.label_names[column] for column in columns[start[place] : start[place + 1]].tolist()}
-    same_text = int(kept.arrays["texts"][place]) == int(text_hashes(lesson.texts[row : row + 1])[0])
-    row_id = _ids(lesson.take([row]))[0]
-    return same_text and before == names and row_id in (NO_ID, int(kept.arrays["ids"][place]))
+    same_text = kept.arrays["texts"][place] == lesson.text_hashes[row]
+    same_id = lesson.id_hashes[row] in (NO_ID, kept.arrays["ids"][place])
+    return bool(same_text and same_id and before == names)
 
 
 def _grown_words(words: FittedWords, lesson: Lesson, kept: KeptRows, n_threads: int | None) -> FittedWords:
     """The words with those of texts that were never seen; a vocabulary of counts stays as it is."""
-    unseen = ~np.isin(text_hashes(lesson.texts), kept.arrays["texts"])
+    unseen = ~np.isin(lesson.text_hashes, kept.arrays["texts"])
     texts = [text for text, new in zip(lesson.texts, unseen.tolist(), strict=True) if new]
     if not isinstance(words, FittedTfidf) or not texts:
         return words
@@ -213,7 +222,7 @@ def _with_rows(
     if unknown:
         raise DataError(f"the labels {unknown} have no column")
     first = max(state.model.trained_on.n_rows, int(kept.arrays["numbers"].max(initial=-1)) + 1)
-    more = KeptRows.of(x, y, lesson.texts, lesson.ids, first_number=first)
+    more = KeptRows.of(x, y, lesson.text_hashes, lesson.id_hashes, first_number=first)
     stay = np.setdiff1d(np.arange(len(kept)), gone)
     texts = state.texts
     if texts is not None:

@@ -28,7 +28,7 @@ from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
 from labelwood.storage.save import save_folder
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
-from labelwood.tagger.kept_rows import KeptRows, kept_bytes
+from labelwood.tagger.kept_rows import KeptRows, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
 from labelwood.tagger.learning import Learnt, Lesson, learned
 from labelwood.tagger.reasons import TagReason
@@ -174,7 +174,7 @@ class Tagger(Estimator):
         """The training rows for later corrections, if they are to be kept."""
         if self.keep_rows is False or (self.keep_rows is None and kept_bytes(x, y) > MOST_KEPT_BYTES):
             return None
-        return KeptRows.of(x, y, texts, ids)
+        return KeptRows.of(x, y, text_hashes(texts), None if ids is None else id_hashes(ids))
 
     def learn(
         self,

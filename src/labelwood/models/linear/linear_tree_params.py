@@ -38,7 +38,7 @@ class LinearTreeParams(Params):
         1, "trees to average, each with its own seed; every third has wide clusters of any size", low=1, high=1000
     )
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
-    max_leaf: int = param(256, "labels in a leaf, at most", low=1)
+    max_leaf: int = param(256, "labels in a leaf, at most; half as many more after updates", low=1)
     C: float | None = param(
         None,
         "cost of an error: larger fits the training rows closer; None: 1, on small data what held-out rows want",

@@ -1,0 +1,117 @@
+"""`labelwood learn` and `labelwood labels`: corrections from a file and from the journal, tags changed by name."""
+
+import json
+
+import pytest
+
+import labelwood
+from labelwood.tagger.journal import journal_path, read_journal
+
+
+def names(cli, folder):
+    listed = json.loads(cli("labels", folder, "list", "--json").out)["labels"]
+    return {label["name"]: (label["n_rows"], label["state"]) for label in listed}
+
+
+@pytest.fixture
+def corrections(tmp_path):
+    path = tmp_path / "corrections.csv"
+    path.write_text(
+        "id,text,labels\nr2,chocolate cake with cream,dessert;chocolate\nx1,hot chocolate,drink;chocolate\n"
+    )
+    return path
+
+
+def test_a_file_of_corrections(cli, tagger, corrections):
+    done = cli("learn", tagger, corrections)
+    assert done.code == 0, done.err
+    assert done.out.startswith("1 new row, 1 corrected, 1 new tag: 'chocolate'; one-vs-all was trained again in ")
+    assert names(cli, tagger)["chocolate"] == (2, "in use")
+    again = json.loads(cli("learn", tagger, corrections, "--json").out)
+    assert (again["n_known"], again["how"], again["applied"]) == (2, "nothing", None)
+    assert cli("learn", tagger, "--refit").out.startswith("0 new rows, 0 corrected; one-vs-all was trained again")
+
+
+def test_the_journal_is_applied_and_set_aside(cli, tagger):
+    journal = journal_path(tagger)
+    journal.write_text('{"text": "green tea", "labels": ["tea"], "id": 4}\n\n{"text": "half a li')
+    done = cli("learn", tagger)
+    assert done.code == 0, done.err
+    assert "1 new tag: 'tea'" in done.out
+    assert journal.read_text() == '{"text": "half a li'
+    (applied,) = tagger.parent.glob("tagger.corrections.jsonl.applied-*")
+    assert applied.read_text() == '{"text": "green tea", "labels": ["tea"], "id": 4}\n\n'
+    assert applied.name in done.out
+    assert read_journal(tagger) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("nonsense", "line 1: no JSON"),
+        ('{"labels": []}', 'an object with "text" and "labels"'),
+        ('{"text": "a", "labels": "b"}', '"labels" must be a list of names'),
+        ('{"text": "a", "labels": ["b"], "id": 1.5}', '"id" must be a string or a whole number'),
+    ],
+)
+def test_a_bad_journal_changes_nothing(cli, tagger, line, message):
+    journal_path(tagger).write_text(line + "\n")
+    before = (tagger / "manifest.json").read_bytes()
+    done = cli("learn", tagger)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert (tagger / "manifest.json").read_bytes() == before
+    assert journal_path(tagger).exists()
+
+
+def test_what_cannot_be_learnt_is_told(cli, tagger, model, corrections):
+    for arguments, message in (
+        (("learn", tagger), "holds no corrections; give a FILE of them, or --refit"),
+        (("learn", model, corrections), "only a tagger learns from texts"),
+        (("labels", tagger, "drop", "x"), "unknown action 'drop'"),
+        (("labels", tagger, "list", "x"), "list takes no names"),
+        (("labels", tagger, "retire", "aple"), "did you mean 'apple'"),
+    ):
+        done = cli(*arguments)
+        assert done.code == 2
+        assert message in done.err
+        assert "Traceback" not in done.err
+
+
+def test_a_folder_that_someone_else_changed_is_not_overwritten(cli, tagger, corrections, monkeypatch):
+    from labelwood.tagger.tagger import Tagger
+
+    learn = Tagger.learn
+
+    def slow(self, *arguments, **more):
+        other = labelwood.load(tagger)
+        other.change_labels("rename", "drink", "drinks")
+        other.save(tagger)
+        return learn(self, *arguments, **more)
+
+    monkeypatch.setattr(Tagger, "learn", slow)
+    done = cli("learn", tagger, corrections)
+    assert done.code == 2
+    assert "another program changed it meanwhile" in done.err
+    assert "drinks" in names(cli, tagger)
+
+
+def test_tags_are_changed_by_name(cli, tagger):
+    assert cli("labels", tagger, "rename", "drink", "beverage").out == "'drink' is now 'beverage'\n"
+    assert cli("labels", tagger, "add", "soup", "--text", "broth and noodles").out.startswith("1 new row")
+    assert cli("labels", tagger, "forbid", "apple", "--json").code == 0
+    listed = names(cli, tagger)
+    assert listed["apple"] == (3, "forbidden")
+    assert listed["soup"] == (1, "in use")
+    assert "beverage" in cli("labels", tagger).out
+    extra = json.loads((tagger / "manifest.json").read_text())["extra"]
+    assert extra["data"].endswith("rows.jsonl")
+
+
+def test_train_tells_what_is_kept(cli, jsonl, tmp_path, xmc):
+    done = cli("train", jsonl, "--out", tmp_path / "a")
+    assert "note: the rows are kept for `labelwood learn` (" in done.err
+    done = cli("train", jsonl, "--out", tmp_path / "b", "--no-keep-rows")
+    assert "the rows are not kept" in done.err
+    assert json.loads(cli("train", jsonl, "--out", tmp_path / "c", "--json").out)["kept_bytes"] > 0
+    assert "--keep-rows is for texts" in cli("train", xmc, "--out", tmp_path / "d", "--keep-rows").err
