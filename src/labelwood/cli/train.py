@@ -28,6 +28,14 @@ def command(
             help="A model (see `labelwood models`); auto: one-vs-all, or linear-tree where that would take long.",
         ),
     ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="A published configuration of the model (see `labelwood models MODEL`); --set changes it.",
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,7 +86,7 @@ def command(
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads)
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, preset)
     start = time.perf_counter()
     with shown(quiet) as progress:
         rows = read_data(
@@ -119,7 +127,9 @@ def command(
 class Settings:
     """The model's name and its parameters as the command line gave them, checked before any data is read."""
 
-    def __init__(self, name: str, assignments: list[str], seed: int, threads: int | None) -> None:
+    def __init__(
+        self, name: str, assignments: list[str], seed: int, threads: int | None, preset: str | None = None
+    ) -> None:
         from labelwood.errors import ParamError
         from labelwood.models.registry import AUTO, model_class
         from labelwood.params import Params
@@ -129,6 +139,10 @@ class Settings:
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
+        if preset is not None:
+            if name == AUTO:
+                raise ParamError(f"--preset {preset} is one of a certain model: give --model too")
+            self.model_params.update(model_class(name).preset_settings(preset))
         try:
             self.model_params.update(parameters.parse(of_model, name))
             parameters.checked(self.model_params, name)
