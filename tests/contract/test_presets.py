@@ -5,6 +5,9 @@ import math
 import pytest
 
 from labelwood.errors import ParamError
+from labelwood.labelindex.build import build_tree
+from labelwood.models import hsoftmax
+from labelwood.models.linear import tree_choice
 from labelwood.models.registry import model_class, model_names
 
 # (model, preset) -> the values printed in the paper, with the place
@@ -77,6 +80,63 @@ PUBLISHED = {
         "n_neighbors": None,
     },
     ("dxml", "paper-large"): {"hidden": 512, "dim": 300, "targets": "raw", "optimizer": "sgd"},
+    # "Extreme Classification using Autoencoders", section 3: three networks, no path beside them; the numbers are those
+    # of the authors' code (a = b = 0.01, batch 64, Adam 3e-4, weight decay 1e-4), as the paper prints none.
+    ("neuralxc", "paper"): {
+        "input_weight": 0.01,
+        "output_weight": 0.01,
+        "latent_weight": 0.0,
+        "batch_size": 64,
+        "rate": 3e-4,
+        "weight_decay": 1e-4,
+        "dropout": 0.0,
+        "shortcut": False,
+        "plain": True,
+    },
+    # Section 4.1: complete linkage on minus the number of shared rows; 256 numbers of code on Bibtex.
+    ("hierarchicalxc", "paper"): {"distance": "counts", "ties": "chain", "encoding_dim": 256, "rare_power": 0.0},
+    # Gupta et al., NeurIPS 2022, section 4 ("an ensemble of 3 models", K = 2000, b = 20, "weight decay applied only to
+    # non-gain and non-bias parameters", "update ... at every k training steps, where k=10"), D.2 (top 100, T + p q).
+    ("elias", "paper"): {
+        "n_models": 3,
+        "shortlist": 2000,
+        "beam": 20,
+        "shortlist_loss": 0.05,
+        "stage1_lambda": 0.05,
+        "label_every": 10,
+        "bias_decay": False,
+        "label_decay": 0.01,
+        "weight_decay": 0.01,
+        "edge_start": "uniform",
+        "max_parents": 0,
+        "negatives": "shortlist",
+        "scoring": "product",
+        "candidates": 0,
+        "trees": 0,
+    },
+    **{
+        # Table 4 (section C.1), row by row: max-len, C, alpha, epochs of both stages, rate of W, batch size.
+        ("elias", name): {
+            "max_tokens": tokens,
+            "n_clusters": clusters,
+            "alpha": alpha,
+            "beta": 150,
+            "kappa": 1000,
+            "shortlist_loss": 0.05,
+            "shortlist": 2000,
+            "beam": 20,
+            "stage1_epochs": epochs // 3,
+            "stage2_epochs": 2 * epochs // 3,
+            "lr": rate,
+            "batch_size": batch,
+        }
+        for name, tokens, clusters, alpha, epochs, rate, batch in (
+            ("lf-amazontitles-131k", 32, 2048, 10, 60, 0.02, 512),
+            ("amazon-670k", 128, 8192, 10, 60, 0.01, 256),
+            ("wikipedia-500k", 128, 8192, 10, 45, 0.005, 256),
+            ("amazon-3m", 128, 32768, 20, 45, 0.002, 64),
+        )
+    },
     # Guo et al., NeurIPS 2019, section 4 and table 1: "GLaS regularizer with regularization weight lambda = 10, input
     # dropout with rho = 0.8, batch size B = 4096, and a non-linear embedding map with embedding dimension d = 1024";
     # algorithm 2, one label drawn for each row; "up to 10 epochs and apply early stopping".
@@ -129,3 +189,28 @@ def test_unknown_presets_are_refused_with_the_known_ones():
         model_class("linear-tree").preset("papr")
     with pytest.raises(ParamError, match="Popular has no presets, but 'paper' was asked for"):
         model_class("popular").preset("paper")
+
+
+@pytest.mark.parametrize("name", ["linear-tree", "hsoftmax"])
+@pytest.mark.parametrize("change", [{"smoothing": 5.0}, {"rounding": "left"}, {"round_each": False}])
+def test_the_tree_builder_gets_its_settings(name, change, data, monkeypatch):
+    """gamma, rounding and round-each of the interpolated tree are parameters of both models on such trees."""
+    module = tree_choice if name == "linear-tree" else hsoftmax
+    given = []
+
+    def listening(kind, **settings):
+        given.append(settings)
+        return build_tree(kind, **settings)
+
+    monkeypatch.setattr(module, "build_tree", listening)
+    model_class(name)(balance_ratio=1.0, n_threads=1, **change).fit(data.x, data.y)
+    assert change.items() <= given[0].items()
+
+
+def test_trees_are_built_alike_without_wide_ones(data, monkeypatch):
+    kinds = []
+    build = tree_choice.build_tree
+    monkeypatch.setattr(tree_choice, "build_tree", lambda kind, **rest: kinds.append(kind) or build(kind, **rest))
+    for wide_trees in (True, False):
+        model_class("linear-tree")(n_trees=3, max_leaf=3, wide_trees=wide_trees, n_threads=1).fit(data.x, data.y)
+    assert kinds == ["interpolated", "interpolated", "wide", "interpolated", "interpolated", "interpolated"]

@@ -67,8 +67,8 @@ class GLaSParams(Params):
 
 
 # Guo et al., NeurIPS 2019: algorithm 2 with the base setting of table 1 (section 4, "Ablation Study"), the margin loss
-# of equation 1, at most 10 epochs with early stopping ("Training and Inference Speed"). Not given there: the margin, the
-# optimizer, its rates and the number of random negatives, which are the defaults here.
+# of equation 1, at most 10 epochs with early stopping ("Training and Inference Speed"). Not given there: the margin,
+# the optimizer, its rates and the number of random negatives, which are the defaults here.
 _BASE: Mapping[str, Any] = {
     "dim": 1024,
     "map": "nonlinear",
