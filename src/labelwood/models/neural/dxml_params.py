@@ -81,7 +81,7 @@ class DXMLParams(Params):
 
 # Zhang et al., ICMR 2018: the graph and the targets of algorithm 1, the answers of algorithm 2, "Network Structure" and
 # "Hyper-parameter Setting" of section 4.1 (small-scale data sets). Not given there: the settings of DeepWalk (here
-# those of its own program, but 50 passes: after one, the vectors of 159 labels have hardly moved, and rows held out from
+# those of its own program, but 50 passes: after one, the vectors of 159 labels have hardly moved, and held-out rows of
 # Bibtex get P@1 35 instead of 51), epochs, batch size, the share of dropout and the number of clusters. Validation
 # chooses k.
 _SMALL_SCALE: Mapping[str, Any] = {
