@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from labelwood.cli.main import app
+from labelwood.cli.models import settings_text
 from labelwood.data.formats import FORMATS
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.models.registry import model_class, model_names
@@ -27,13 +28,16 @@ def parameters_page() -> str:
         "# Parameters\n",
         "Made by `tools/make_reference.py` from the declarations in the code.\n",
         "Python: `labelwood.OneVsAll(C=0.5)`. Command line: `--set C=0.5`; for the features of texts",
-        '`--set features.min_df=3` (Python: `Tagger(features={"min_df": 3})`). `labelwood models NAME` shows them.\n',
+        '`--set features.min_df=3` (Python: `Tagger(features={"min_df": 3})`). `labelwood models NAME` shows them.',
+        "Presets are the published configurations: [methods/presets.md](../methods/presets.md).\n",
     ]
     for name in model_names():
         cls = model_class(name)
         parts.append(f"## {name}\n")
         parts.append(f"`labelwood.{cls.__name__}`: {(cls.__doc__ or '').strip().splitlines()[0]}\n")
         parts.append(_table(cls.Parameters.table()))
+        if cls.PRESETS:
+            parts.append(_presets(cls))
     parts.append("## Features of texts\n")
     parts.append("`labelwood.TfidfVectorizer`; a Tagger chooses `sublinear_tf=True`.\n")
     parts.append(_table(TfidfParams.table()))
@@ -43,6 +47,12 @@ def parameters_page() -> str:
 def _table(rows: list[tuple[str, str, str, str]]) -> str:
     lines = ["| name | default | allowed | meaning |", "|---|---|---|---|"]
     lines += [f"| `{name}` | `{default}` | {allowed} | {help} |" for name, default, allowed, help in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _presets(cls: Any) -> str:
+    lines = [f"| preset: `{cls.__name__}.preset(name)` | what it sets |", "|---|---|"]
+    lines += [f"| `{name}` | {settings_text(settings)} |" for name, settings in cls.PRESETS.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import labelwood as lw
 from labelwood.models.registry import model_names
 
 
@@ -88,6 +89,28 @@ def test_filter_pairs_are_left_out(cli, tmp_path):
     filtered = json.loads(cli("evaluate", tmp_path / "m", tmp_path / "tst_X_Xf.txt", "--json", "-k", 1).out)
     assert plain["metrics"]["R@1"] == 75.0
     assert filtered["metrics"]["R@1"] != plain["metrics"]["R@1"]
+
+
+def test_a_preset_trains_and_set_changes_it(cli, xmc, tmp_path):
+    out = tmp_path / "model"
+    done = cli("train", xmc, "--out", out, "--model", "linear-tree", "--preset", "paper", "--set", "beam=7", "--quiet")
+    assert done.code == 0
+    settings = lw.load(out).parameters_
+    assert (settings.beam, settings.max_leaf, settings.link) == (7, 100, "hinge2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "linear-tree", "--preset", "papr"], "unknown preset 'papr'; did you mean 'paper'"),
+        (["--model", "popular", "--preset", "paper"], "has no presets"),
+        (["--preset", "paper"], "give --model too"),
+    ],
+)
+def test_presets_that_are_not_there_are_refused(cli, xmc, tmp_path, arguments, message):
+    done = cli("train", xmc, "--out", tmp_path / "model", *arguments)
+    assert done.code == 2
+    assert message in done.err
 
 
 def test_svmlight_test_files_keep_the_base_of_the_training_file(cli, tmp_path):

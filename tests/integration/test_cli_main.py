@@ -68,7 +68,11 @@ def test_models_are_listed_with_their_parameters(cli):
     assert "popular" in cli("models").out
     assert set(json.loads(cli("models", "--json").out)) >= {"popular"}
     assert "seed" in cli("models", "popular").out
-    assert {"name", "default", "allowed", "help"} == set(json.loads(cli("models", "popular", "--json").out)[0])
+    keys = {"name", "default", "allowed", "help", "presets"}
+    assert keys == set(json.loads(cli("models", "popular", "--json").out)[0])
+    assert "parabel" in cli("models", "linear-tree").out
+    (leaf,) = [row for row in json.loads(cli("models", "linear-tree", "--json").out) if row["name"] == "max_leaf"]
+    assert leaf["presets"] == {"paper": "100", "parabel": "100"}
     done = cli("models", "populr")
     assert (done.code, done.out) == (2, "")
     assert "did you mean 'popular'" in done.err

@@ -18,11 +18,12 @@ from labelwood.progress import Callback
 
 torch = pytest.importorskip("torch")
 
-from labelwood.models.neural import glas_network, losses  # noqa: E402
+from labelwood.models.neural import glas_network, glas_training, losses  # noqa: E402
 from labelwood.models.neural.glas_network import BatchLoss, GlasNetwork, RowMap  # noqa: E402
 from labelwood.models.neural.glas_params import GLaSParams  # noqa: E402
 from labelwood.models.neural.glas_training import first_scale  # noqa: E402
 from labelwood.models.neural.sampling import row_batch  # noqa: E402
+from labelwood.models.neural.training import History  # noqa: E402
 
 QUICK = {"dim": 16, "epochs": 3, "n_threads": 1, "lr": 0.02, "label_lr": 0.02}
 
@@ -97,9 +98,10 @@ def test_turning_rows_and_labels_together_changes_no_answer(fitted):
 
 
 @pytest.mark.parametrize("loss", ["margin", "snm", "softmax"])
-def test_no_true_label_is_ever_a_negative(monkeypatch, loss):
+@pytest.mark.parametrize("positives", ["all", "one"])
+def test_no_true_label_is_ever_a_negative(monkeypatch, loss, positives):
     x, y = problem()
-    settings = GLaSParams(dim=15, loss=loss, negatives=8, regularizer="none")
+    settings = GLaSParams(dim=15, loss=loss, negatives=8, regularizer="none", positives=positives)
     network = GlasNetwork(40, 15, settings, sampled=True, scale=1.0)
     with torch.no_grad():  # label l has score l + 1 up to a factor: its number can be read from the score
         network.labels.weight.copy_(torch.eye(15))
@@ -276,3 +278,41 @@ def test_a_run_that_was_killed_in_an_epoch_ends_as_if_it_had_not(tmp_path):
     whole = lw.GLaS(**settings).fit(x, y)
     arrays_equal(resumed, whole)
     assert resumed.fitted_.facts() == whole.fitted_.facts()
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_one_positive_is_one_label_of_each_row(monkeypatch, sampled):
+    """Algorithm 2: the regularizer sees the labels drawn, at most one a row, each of them a label of its row."""
+    x, y = problem()
+    settings = GLaSParams(dim=15, regularizer="laplacian", positives="one", loss="softmax", weight=1.0)
+    network = GlasNetwork(40, 15, settings, sampled=sampled, scale=1.0)
+    rows = np.array([row for row in range(200) if y.indptr[row + 1] - y.indptr[row] > 1][:2])
+    asked = []
+
+    class Affinity:
+        def block(self, labels):
+            asked.append(labels.tolist())
+            return np.eye(len(labels), dtype=np.float32)
+
+    batch_loss = BatchLoss(network, normalized_rows(x), y, Affinity(), settings, sampled, "cpu")
+    for step in range(20):
+        assert torch.isfinite(batch_loss(rows, step))
+    of_row = [set(y[row].indices.tolist()) for row in rows]
+    for labels in asked:
+        assert len(labels) <= 2
+        assert set(labels) <= of_row[0] | of_row[1]
+        assert set(labels) & of_row[0]
+        assert set(labels) & of_row[1]
+    assert len({tuple(labels) for labels in asked}) > 1  # drawn anew each time
+
+
+def test_the_batch_is_as_large_as_asked_for(monkeypatch):
+    sizes = []
+    x, y = problem()
+    monkeypatch.setattr(
+        glas_training, "train", lambda *given, **kept: sizes.append(given[4].batch_size) or History([0.0])
+    )
+    for fit_batch in (True, False):
+        lw.GLaS(dim=8, batch_size=100, fit_batch=fit_batch, n_threads=1).fit(x, y)
+    assert sizes[0] < 100
+    assert sizes[1] == 100

@@ -372,3 +372,14 @@ def test_votes_join_the_best_labels():
             np.testing.assert_allclose(best[row, :n], [score for _, score in wanted], rtol=1e-6)
     with pytest.raises(ValueError, match="votes must have one row per query"):
         scoring.fill_top((labels, log_p), margins, counts, top, best, (0.5, voted[:59], said[:59]))
+
+
+def test_edges_may_start_from_random_numbers(random):
+    edges, _ = random_graph(random)
+    found = index.uniform_values(edges, 3)
+    stored = found[edges != index.PAD]
+    assert (found[edges == index.PAD] == 0).all()
+    assert ((stored >= 0) & (stored < 1)).all()
+    assert len(np.unique(stored)) == len(stored)
+    np.testing.assert_array_equal(found, index.uniform_values(edges, 3))
+    assert (found != index.uniform_values(edges, 4)).any()

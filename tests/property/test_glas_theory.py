@@ -12,7 +12,12 @@ from labelwood.labelspace.affinity import LabelAffinity
 torch = pytest.importorskip("torch")
 
 from labelwood.models.neural import losses  # noqa: E402
-from labelwood.models.neural.regularizers import glas_penalty, gravity_penalty, spreadout_penalty  # noqa: E402
+from labelwood.models.neural.regularizers import (  # noqa: E402
+    glas_penalty,
+    gravity_penalty,
+    laplacian_penalty,
+    spreadout_penalty,
+)
 
 
 def unit_vectors(n, dim, seed):
@@ -43,7 +48,8 @@ def test_laplacian_and_spreadout_make_glas_up_to_a_constant(seed):
     constant = float((2 * affinity - affinity.square()).mean())
     for other in range(3):
         vectors = unit_vectors(20, 7, 10 * seed + other)
-        laplacian = (affinity * torch.cdist(vectors, vectors).square()).mean()
+        laplacian = laplacian_penalty(vectors, affinity)
+        assert float(laplacian) == pytest.approx(float((affinity * torch.cdist(vectors, vectors).square()).mean()))
         difference = float(laplacian + spreadout_penalty(vectors) - glas_penalty(vectors, affinity))
         assert difference == pytest.approx(constant, abs=1e-12)
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import labelwood as lw
 from labelwood.errors import DataError, ModelFileError
-from labelwood.labelindex.graph import edge_graph
+from labelwood.labelindex.graph import edge_graph, label_graph
 from labelwood.models.neural import label_targets
 from labelwood.models.neural.label_targets import graph_vectors, new_label_vectors, row_targets
 from labelwood.models.neural.neighbor_votes import VoteRule, best_labels, chosen_rule, vote_weights, voted
@@ -63,12 +63,51 @@ def test_labels_without_a_place_in_the_graph_lie_with_labels_of_similar_rows(mon
     wide[np.flatnonzero(y.toarray()[:, 2])[:3]] = np.eye(8)[6]
     graph = edge_graph([(0, 1), (1, 2), (3, 4), (4, 5)], 8)
     parameters = lw.DXML.Parameters(window=2, n_threads=1)
-    found = graph_vectors(graph, x, sparse.csr_matrix(wide), parameters)
+    found, lengths = graph_vectors(graph, x, sparse.csr_matrix(wide), parameters)
+    assert lengths.shape == (8,)
+    assert lengths[6] == lengths[7] == lengths[:6].mean()  # those without a vector of their own
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)  # label 7 has no rows: any direction
     near = found[:7] @ found[6]
     assert min(near[:3]) > max(near[3:6])
     monkeypatch.setattr(label_targets, "_PRODUCTS_AT_ONCE", 1)
-    np.testing.assert_allclose(graph_vectors(graph, x, sparse.csr_matrix(wide), parameters), found, atol=1e-6)
+    np.testing.assert_allclose(graph_vectors(graph, x, sparse.csr_matrix(wide), parameters)[0], found, atol=1e-6)
+
+
+def test_raw_targets_keep_the_lengths_of_the_label_vectors(monkeypatch):
+    """What the network is taught is the plain mean of DeepWalk's vectors, while answers compare unit vectors."""
+    from labelwood.models.neural import dxml_training
+
+    x, y = grouped()
+    taught = {}
+    trained_network = dxml_training.trained_network
+
+    def listening(rows, targets, settings, number, progress):
+        taught[settings.targets] = targets
+        return trained_network(rows, targets, settings, number, progress)
+
+    monkeypatch.setattr(dxml_training, "trained_network", listening)
+    settings = {**QUICK, "embedding": "deepwalk", "n_models": 1, "epochs": 1}
+    for kind in ("unit", "raw"):
+        model = lw.DXML(targets=kind, **settings).fit(x, y)
+        np.testing.assert_allclose(np.linalg.norm(model.fitted_.label_vectors, axis=1), 1, atol=1e-5)
+    unit, lengths = graph_vectors(label_graph(y, self_weight=10), x, y, lw.DXML.Parameters(**settings))
+    np.testing.assert_allclose(np.linalg.norm(taught["unit"], axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(taught["raw"], row_targets(y, unit * lengths[:, None], unit=False), atol=1e-6)
+
+
+def test_dropout_stands_where_it_is_asked_for():
+    """Behind the last layer (the paper's figure 1) it leaves out outputs; in the hidden layer it never zeroes one."""
+    from labelwood.models.neural.dxml_training import Regressor
+    from labelwood.models.neural.sampling import row_batch
+
+    batch = row_batch(sparse.csr_matrix(np.ones((50, 8), np.float32)), np.arange(50))
+    zeros = {}
+    for place in ("hidden", "output"):
+        network = Regressor(8, 20, lw.DXML.Parameters(hidden=32, dropout=0.5, dropout_at=place))
+        zeros[place] = float((network(batch) == 0).float().mean())
+        assert not (network.eval()(batch) == 0).any()
+    assert zeros["hidden"] == 0
+    assert 0.4 < zeros["output"] < 0.6
 
 
 def test_smooth_l1_is_the_piecewise_formula():

@@ -14,6 +14,7 @@ from labelwood.models.neural.elias import index
 from labelwood.models.neural.elias.calibration import Scoring
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.elias.sizes import IndexSizes, index_sizes
+from labelwood.progress import SILENT
 
 torch = pytest.importorskip("torch", reason="torch is an optional dependency")
 
@@ -275,3 +276,35 @@ def test_one_cluster_is_one_vs_all_with_the_same_encoder():
     short = found.shortlist(x[:5])
     np.testing.assert_array_equal(short.labels, np.tile(np.arange(30), (5, 1)))
     assert np.all(short.log_path == 0)
+
+
+def test_parents_of_all_labels_are_visited_unless_there_is_a_limit(graph):
+    """Row 0 has all labels, whose parents are three clusters or more; the beam alone visits two."""
+    made = network(*graph)
+    made.parents = index.parents(made.edges, made.edge_scores().detach().numpy(), N_LABELS)
+    clusters = made.cluster_scores(torch.zeros(1, DIM))
+    y = sparse.csr_matrix(np.ones((1, N_LABELS), np.float32))
+    visited = {}
+    for limit in (0, 1):
+        made.max_parents = limit
+        batch = made.shortlists(clusters, y, N_LABELS, True, 1)
+        visited[limit] = set((batch.paths[batch.labels >= 0] // made.edges.shape[1]).tolist())
+    assert visited[0] >= set(made.parents.tolist())
+    assert visited[1] < visited[0]
+
+
+def test_weights_decay_and_biases_do_not():
+    from labelwood.models.neural.elias.staged import Trainer
+
+    x = sparse.random(40, 12, 0.4, format="csr", random_state=1, dtype=np.float32)
+    y = sparse.random(40, 6, 0.3, format="csr", random_state=2, dtype=np.float32)
+    for bias_decay in (True, False):
+        settings = ELIASParams(dim=4, residual=True, label_decay=0.2, weight_decay=0.1, bias_decay=bias_decay)
+        trainer = Trainer(x, y, IndexSizes(2, 1.0, 1.0, 6, 2, 6), settings, 0, SILENT)
+        made = trainer._network(np.array([0, 0, 0, 1, 1, 1], np.int32))
+        decay = {id(p): group.weight_decay for group in trainer._groups(made) for p in group.parameters}
+        assert set(decay) == {id(p) for p in made.parameters()}
+        assert decay[id(made.label_weight)] == 0.2
+        assert decay[id(made.label_bias)] == 0
+        assert decay[id(made.clusters.weight)] == 0.1
+        assert decay[id(made.clusters.bias)] == (0.1 if bias_decay else 0)

@@ -19,6 +19,8 @@ from labelwood.models.neural.elias.calibration import (
     held_out,
     hits_of,
     log_q,
+    pair_features,
+    product_scoring,
     quality,
 )
 from labelwood.models.neural.elias.ranker import ranker_nodes, ranker_options, train_ranker
@@ -249,3 +251,23 @@ def test_small_noisy_data_chooses_a_small_cost(random):
     assert _plan(x, noise, 400).cost < 1.0
     assert _plan(x, noise, 200).cost < 2.0
     assert _plan(x, sparse.hstack([noise, sparse.csr_matrix((1500, 400_000))], format="csr"), 400).cost == 1.0
+
+
+def test_the_papers_score_is_the_product_and_the_tree(random):
+    """p q, or T + p q up to a factor; nothing is chosen."""
+    pairs = _pairs(random)
+    counts = np.full(20, 3)
+    assert product_scoring(pairs, counts, calibrate=False) == Scoring()
+    scoring = product_scoring(pairs, counts, calibrate=True)
+    of_label = counts[pairs.labels]
+    product = np.exp(Scoring().base(pairs.log_p, pairs.log_q))
+    answers = scoring.tree.predict(pair_features(pairs.log_p, pairs.log_q, product, of_label)).reshape(product.shape)
+    close = np.isclose(scoring.scores(pairs.log_p, pairs.log_q, of_label), (answers + product) / 2, rtol=1e-6)
+    assert close.mean() > 0.995  # pairs at a threshold of the tree may fall on either side by rounding
+
+
+def test_a_ranker_may_learn_from_shortlists_alone(random):
+    x = sparse.random(1200, 30, 0.3, format="csr", random_state=1, dtype=np.float32)
+    y = sparse.random(1200, 10, 0.2, format="csr", random_state=2, dtype=np.float32)
+    plan = _plan(x, y, 30, negatives="shortlist")
+    assert (plan.all_negatives, plan.cost) == (False, 1.0)

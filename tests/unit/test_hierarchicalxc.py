@@ -153,3 +153,28 @@ class TestModel:
         fields, arrays = state_of(model.fitted_)
         with pytest.raises(ModelFileError, match="'feature_rank' has the shape"):
             restored(fields, {**arrays, "feature_rank": arrays["feature_rank"][:-1]}, "here")
+
+
+class TestTraversal:
+    def test_labels_are_those_whose_whole_path_says_yes(self, rows):
+        """None, one or both children, as section 4 of the paper; compared with the margins of every label's path."""
+        x, y = rows
+        for settings in ({}, {"encoding_dim": 6}):
+            model = lw.HierarchicalXC(n_threads=1, **settings).fit(x, y)
+            reached = model.traverse(x[:12]).toarray()
+            wanted = [[min(node.margin for node in model.explain(row, label).nodes) > 0 for label in range(13)]
+                      for row in x[:12]]  # fmt: skip
+            np.testing.assert_array_equal(reached, wanted)
+            assert reached.any()
+            assert not reached.all()
+
+    def test_a_row_may_reach_nothing(self, rows):
+        x, y = rows
+        nothing = lw.HierarchicalXC(n_threads=1).fit(x, y).traverse(sparse.csr_matrix((2, 20)))
+        assert nothing.shape == (2, 13)
+
+    @pytest.mark.parametrize("n_labels", [1, 2])
+    def test_few_labels(self, rows, n_labels):
+        x, y = rows
+        model = lw.HierarchicalXC(n_threads=1).fit(x, y[:, :n_labels])
+        assert model.traverse(x).shape == (80, n_labels)

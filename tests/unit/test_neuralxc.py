@@ -219,3 +219,15 @@ def test_layers_of_older_folders_are_read(rows):
     older = restored({**arrays, "layers": np.array(codes, np.int32)})
     assert list(older.activations) == list(stack.activations)
     np.testing.assert_array_equal(older.forward(rows[0]), stack.forward(rows[0]))
+
+
+def test_plain_layers_have_no_batch_norm_and_answer_alike_without_torch():
+    from labelwood.models.neural.sampling import row_batch
+
+    x = sparse.random(30, 50, 0.2, format="csr", random_state=1, dtype=np.float32)
+    network = network_module.NeuralXCNetwork(network_sizes(50, 40), "sigmoid", 0.0, plain=True).eval()
+    assert not [part for part in network.modules() if isinstance(part, torch.nn.BatchNorm1d)]
+    with torch.no_grad():
+        first = network.first_layer(row_batch(x, np.arange(30)))
+        wanted = network.answer_logits(first, network.label_code(network.code_of_first(first))).numpy()
+    np.testing.assert_allclose(network.stack().forward(x, 1), wanted, atol=1e-5)

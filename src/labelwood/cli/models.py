@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -10,10 +11,12 @@ from labelwood.cli import options
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show the parameters of this model.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Show the parameters and presets of this model.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
-    """List the models, or the parameters of one.
+    """List the models, or the parameters and presets of one.
 
     Parameters come with their defaults and ranges, and are set with `labelwood train --set key=value`.
     """
@@ -33,8 +36,11 @@ def command(
             )
         return
     table = model_class(name).Parameters.table()
+    presets = model_class(name).PRESETS
     if json:
-        show_json([dict(zip(("name", "default", "allowed", "help"), row, strict=True)) for row in table])
+        keys = ("name", "default", "allowed", "help")
+        values = [{named: repr(sets[row[0]]) for named, sets in presets.items() if row[0] in sets} for row in table]
+        show_json([{**dict(zip(keys, row, strict=True)), "presets": of} for row, of in zip(table, values, strict=True)])
     else:
         show_table(
             f"Parameters of {name} (--set name=value)",
@@ -42,6 +48,18 @@ def command(
             table,
             align="llll",
         )
+    if presets and not json:
+        show_table(
+            f"Presets of {name} (--preset name)",
+            ("name", "what it sets"),
+            [(named, settings_text(sets)) for named, sets in presets.items()],
+            align="ll",
+        )
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Settings as Python writes them: "C=1.0, beam=10"."""
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
 def _first_line(text: str | None) -> str:

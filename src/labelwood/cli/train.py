@@ -36,6 +36,14 @@ def command(
             help="The most accurate answers, for more time: the model ensemble.",
         ),
     ] = False,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="A published configuration of the model (see `labelwood models MODEL`); --set changes it.",
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,7 +127,7 @@ def command(
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, assign, keep_rows)
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, assign, keep_rows, preset)
     start = time.perf_counter()
     with shown(quiet) as progress:
         rows = read_data(
@@ -201,6 +209,7 @@ class Settings:
         threads: int | None,
         assign: str | None = None,
         keep_rows: bool | None = None,
+        preset: str | None = None,
     ) -> None:
         from labelwood.calibration.rule import Assignment
         from labelwood.errors import ParamError
@@ -217,6 +226,10 @@ class Settings:
         self.name = name
         self.keep_rows = keep_rows
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
+        if preset is not None:
+            if name == AUTO:
+                raise ParamError(f"--preset {preset} is one of a certain model: give --model too")
+            self.model_params.update(model_class(name).preset_settings(preset))
         try:
             self.model_params.update(parameters.parse(of_model, name))
             parameters.checked(self.model_params, name)

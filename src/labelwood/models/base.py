@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.errors import BudgetError, DataError, ParamError
+from labelwood.errors import BudgetError, DataError, ParamError, unknown_name
 from labelwood.estimator import Estimator
 from labelwood.labelspace.names import padded_counts
 from labelwood.matrices import as_features, column_names
@@ -45,6 +46,8 @@ class Model(Estimator, ABC, Generic[P, F]):
     name: ClassVar[str]
     Parameters: ClassVar[type[Params]] = Params
     FittedState: ClassVar[type[Fitted[Any]]]
+    # Published configurations by name: the parameters that differ from the defaults.
+    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     # What a Tagger makes of texts for this model: "tfidf" values, or a "bag" of word and n-gram counts.
     text_features: ClassVar[str] = "tfidf"
     # False: training with several threads is lock-free, so every run differs a little; with one thread none does.
@@ -55,6 +58,23 @@ class Model(Estimator, ABC, Generic[P, F]):
     takes_texts: ClassVar[bool] = False
     n_threads: int | None
     seed: int
+
+    @classmethod
+    def preset(cls: type[M], name: str, **changes: Any) -> M:
+        """An untrained model with the settings of a published configuration; `changes` come on top of them.
+
+        `PRESETS` has the names and what each of them sets; ParamError lists them if there is no such name.
+        """
+        return cls(**{**cls.preset_settings(name), **changes})
+
+    @classmethod
+    def preset_settings(cls, name: str) -> Mapping[str, Any]:
+        """The parameters that a preset sets; ParamError lists the presets if there is no such name."""
+        if not cls.PRESETS:
+            raise ParamError(f"{cls.__name__} has no presets, but {name!r} was asked for")
+        if name not in cls.PRESETS:
+            raise ParamError(f"{cls.__name__}: {unknown_name('preset', name, cls.PRESETS)}")
+        return cls.PRESETS[name]
 
     # what a subclass gives
 

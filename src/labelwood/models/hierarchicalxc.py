@@ -21,12 +21,13 @@ from labelwood.models.fit_input import FitInput, TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.linear.linear_tree_params import LINKS
-from labelwood.models.linear.tree_nodes import label_filter, search_tree, training_nodes
+from labelwood.models.linear.tree_nodes import first_blocks, label_filter, n_classifiers, search_tree, training_nodes
 from labelwood.models.linear.tree_reasons import LOWEST_SCORE, log_score, path_classifiers
 from labelwood.models.linear.weight_blocks import (
     BLOCKS,
     FEATURE_RANK,
     LOSSES,
+    Rows,
     WeightBlocks,
     rank_features,
     ranked_rows,
@@ -58,6 +59,14 @@ class HierarchicalXCParams(Params):
     prune: float = param(0.05, "weights smaller than this are dropped", low=0)
     normalize: bool = param(True, "scale rows to length 1 first")
     link: str = param("hinge3", "how a margin becomes a log score", choices=LINKS)
+
+
+# "Extreme Classification using Autoencoders", section 4: complete linkage on negative counts of shared rows, plain
+# classifiers of the same cost for all labels; the code of its autoencoder has 256 numbers on Bibtex. The classifiers
+# there are SVMs with a Gaussian kernel, here linear ones. `traverse` answers as the paper does.
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {"distance": "counts", "ties": "chain", "encoding_dim": 256, "C": 1.0, "rare_power": 0.0, "prune": 0.0}
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +123,49 @@ class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
             "deepest label": self.tree.max_depth,
             "expected depth": self.tree.expected_depth(weights),
         }
+
+    def traversed(self, x: sparse.csr_matrix, n_threads: int | None = None) -> sparse.csr_matrix:
+        """The labels that each row reaches from the root by the children whose classifiers say yes: CSR of ones."""
+        rows = ranked_rows(_codes(x, self.encoder), self.feature_rank, self.settings.normalize)
+        tree, n_below = self.tree, n_classifiers(self.tree)
+        first = self.blocks.child_start[first_blocks(tree)[:-1]]
+        row, node = np.arange(x.shape[0]), np.zeros(x.shape[0], np.int64)
+        reached: list[npt.NDArray[np.int64]] = []
+        while len(row):
+            # Every open (row, node) has a slot for each child's classifier.
+            counts = n_below[node]
+            place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            row, node = np.repeat(row, counts), np.repeat(node, counts)
+            yes = self._margins(rows, row, first[node] + place, x.shape[0], n_threads) > 0
+            row, node, place = row[yes], node[yes], place[yes]
+            in_leaf = tree.n_children[node] == 0
+            found = tree.label_order[tree.first_label[node[in_leaf]] + place[in_leaf]]
+            reached.append(row[in_leaf] * self.n_labels + found)
+            row, node = row[~in_leaf], tree.first_child[node[~in_leaf]] + place[~in_leaf]
+            # A child with one label is that label, and has no classifier below.
+            alone = (tree.n_children[node] == 0) & (tree.n_labels_in[node] == 1)
+            reached.append(row[alone] * self.n_labels + tree.label_order[tree.first_label[node[alone]]])
+            row, node = row[~alone], node[~alone]
+        pairs = np.sort(np.concatenate([np.zeros(0, np.int64), *reached]))
+        ones = (np.ones(len(pairs), np.int8), (pairs // self.n_labels, pairs % self.n_labels))
+        return sparse.csr_matrix(ones, shape=(x.shape[0], self.n_labels))
+
+    def _margins(
+        self,
+        rows: Rows,
+        row: npt.NDArray[np.int64],
+        classifier: npt.NDArray[np.int64],
+        n_rows: int,
+        n_threads: int | None,
+    ) -> npt.NDArray[np.float32]:
+        """The margins of (row, classifier) pairs, which come row after row."""
+        counts = np.bincount(row, minlength=n_rows)
+        slot = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        asked = np.full((n_rows, int(counts.max(initial=0))), -1, np.int32)
+        asked[row, slot] = classifier
+        margins = np.empty(asked.shape, np.float32)
+        self.blocks.native.margins_of(rows.indptr, rows.indices, rows.data, asked, margins, n_threads or 0)
+        return margins[row, slot]
 
     # explanations
 
@@ -182,6 +234,16 @@ class HierarchicalXC(Model[HierarchicalXCParams, FittedHierarchicalXC]):
     name = "hierarchicalxc"
     Parameters = HierarchicalXCParams
     FittedState = FittedHierarchicalXC
+    PRESETS = PRESETS
+
+    def traverse(self, x: Any) -> sparse.csr_matrix:
+        """The set of labels of each row, CSR of ones (n_rows, n_labels), by yes and no alone, as in the paper.
+
+        From the root down, a row goes into every child whose classifier says yes: none, one or both. The labels it
+        reaches are the answer; there may be none.
+        """
+        state = self.fitted_
+        return state.traversed(self._rows(x), self._threads())
 
     @staticmethod
     def _train(settings: HierarchicalXCParams, data: FitInput) -> FittedHierarchicalXC:

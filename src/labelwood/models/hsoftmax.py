@@ -15,6 +15,7 @@ from labelwood import _native
 from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.labelindex.build import build_tree
 from labelwood.labelindex.codes import CODES, LabelCodes, label_codes
+from labelwood.labelindex.interpolated import ROUNDINGS
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.frequencies import cover_frequencies, label_frequencies
 from labelwood.labelspace.pifa import label_vectors
@@ -49,6 +50,11 @@ class HSoftmaxParams(Params):
     cover: str = param(
         "marginal", "which of its labels a row counts for, where frequency rules", choices=("marginal", "greedy")
     )
+    smoothing: float = param(0.1, "interpolated tree, gamma: what every label weighs besides its frequency", low=0)
+    rounding: str = param(
+        "nearest", "where the one label goes that a split would cut: to its nearer side, or left", choices=ROUNDINGS
+    )
+    round_each: bool = param(True, "that label is placed in every iteration of a split; False: after the last")
     loss: str = param("plt", "plt: all labels of a row; hs: one drawn at every visit, as fastText", choices=LOSSES)
     dim: int = param(128, "length of the vectors", low=1, high=4096)
     epochs: int = param(25, "visits of every row", low=1, high=100_000)
@@ -64,6 +70,38 @@ class HSoftmaxParams(Params):
         "values", "what a feature counts in the mean: its value, or all the same", choices=WEIGHTINGS
     )
     storage: str = param("half", "how the vectors are kept: 4, 2 or 1 byte a number", choices=STORAGES)
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # fastText's supervised defaults (its args.cc) with the loss hs: Huffman's tree, vectors start in +-1 / dim.
+    "fasttext": {
+        "tree": "huffman",
+        "loss": "hs",
+        "dim": 100,
+        "epochs": 5,
+        "rate": 0.1,
+        "start": 100**-0.5,
+        "min_count": 1,
+        "weighting": "values",
+        "storage": "float",
+    },
+    # Baharav et al., CIKM 2021, sections 5.4.2 and 5.4.3; balance_ratio (lambda') is varied there, 0 is its start.
+    "paper": {
+        "tree": "interpolated",
+        "balance_ratio": 0.0,
+        "cover": "marginal",
+        "smoothing": 0.1,
+        "round_each": True,
+        "loss": "hs",
+        "dim": 128,
+        "epochs": 200,
+        "rate": 0.5,
+        "start": 128**-0.5,
+        "min_count": 2,
+        "weighting": "values",
+        "storage": "float",
+    },
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +243,7 @@ class HSoftmax(Model[HSoftmaxParams, FittedHSoftmax]):
     name = "hsoftmax"
     Parameters = HSoftmaxParams
     FittedState = FittedHSoftmax
+    PRESETS = PRESETS
     text_features = "bag"
     repeatable_with_threads = False
 
@@ -270,6 +309,9 @@ def _trained_codes(settings: HSoftmaxParams, data: FitInput, x: sparse.csr_matri
             wanted["vectors"] = label_vectors(tree_rows(x), y, n_threads=settings.n_threads)
         if kind == "interpolated":
             wanted["balance_ratio"] = settings.balance_ratio
+            wanted["smoothing"] = settings.smoothing
+            wanted["rounding"] = settings.rounding
+            wanted["round_each"] = settings.round_each
             if settings.balance_ratio > 1 and y.nnz:
                 wanted["cover_frequencies"] = cover_frequencies(y, settings.cover)
         tree = build_tree(

@@ -25,7 +25,7 @@ from labelwood.models.linear.block_edits import stored_as, within_budget
 from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.linear.kept_rows import KeptRows
-from labelwood.models.linear.linear_tree_params import LINKS, LinearTreeParams, SearchResult
+from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
 from labelwood.models.linear.tree_choice import built_tree, given_tree, leaf_size, vectors_for_tree
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
 from labelwood.models.linear.tree_update import Update, extended_ranks, joined_rows, updated_tree, widened_ranks
@@ -55,6 +55,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
     name = "linear-tree"
     Parameters = LinearTreeParams
     FittedState = FittedLinearTree
+    PRESETS = PRESETS
 
     # training
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import ParamError
+from labelwood.labelindex.interpolated import ROUNDINGS
 from labelwood.labelspace.weighting import WEIGHTINGS
 from labelwood.memory import parse_memory
 from labelwood.models.linear.weight_blocks import LOSSES, WEIGHTS
@@ -32,11 +35,17 @@ class LinearTreeParams(Params):
         "from similarity to frequency by way of weighted 2-means, or directly",
         choices=("waypoint", "direct"),
     )
+    smoothing: float = param(0.1, "gamma: what every label weighs in a split besides its frequency", low=0)
+    rounding: str = param(
+        "nearest", "where the one label goes that a split would cut: to its nearer side, or left", choices=ROUNDINGS
+    )
+    round_each: bool = param(True, "that label is placed in every iteration of a split; False: after the last")
     tree: str | None = param(None, "a file with your own label hierarchy, in place of the tree made here", kind=str)
     label_features: float = param(0.0, "weight of the words of label names in the label vectors; 0: off", low=0)
     n_trees: int = param(
         1, "trees to average, each with its own seed; every third has wide clusters of any size", low=1, high=1000
     )
+    wide_trees: bool = param(True, "that third kind of tree; False: all trees are built alike")
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
     max_leaf: int = param(256, "labels in a leaf, at most; half as many more after updates", low=1)
     C: float | None = param(
@@ -85,6 +94,37 @@ class LinearTreeParams(Params):
             raise ParamError(
                 f"LinearTree: size_budget must be a size such as '100M', but is {self.size_budget!r}"
             ) from None
+
+
+# XR-Linear set up as Parabel: Baharav et al., CIKM 2021, sections 5.4.2 and 5.4.3. Its parts that the text does not
+# name are Parabel's (Prabhu et al., WWW 2018): squared hinge along the path, solved to 0.1 in 20 passes, weights below
+# 0.1 dropped. The paper varies balance_ratio (lambda'); 0 is Parabel.
+_ONE_PARABEL_TREE: Mapping[str, Any] = {
+    "balance_ratio": 0.0,
+    "cover": "marginal",
+    "path": "waypoint",
+    "smoothing": 0.1,
+    "round_each": True,
+    "n_trees": 1,
+    "wide_trees": False,
+    "arity": 2,
+    "max_leaf": 100,
+    "C": 1.0,
+    "C_cluster": 1.0,
+    "rare_power": 0.0,
+    "negatives": "tfn",
+    "loss": "squared-hinge",
+    "eps": 0.1,
+    "max_passes": 20,
+    "prune": 0.1,
+    "link": "hinge2",
+    "beam": 10,
+}
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": _ONE_PARABEL_TREE,
+    # Parabel itself: three trees (Prabhu et al., WWW 2018, section 5).
+    "parabel": {**_ONE_PARABEL_TREE, "n_trees": 3},
+}
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,9 @@ def built_tree(settings: LinearTreeParams, data: FitInput, vectors: sparse.csr_m
         frequencies=label_frequencies(y, weights=weights) if y.nnz else np.ones(y.shape[1]),
         cover_frequencies=cover_frequencies(y, settings.cover, weights=weights) if needs_cover and y.nnz else None,
         balance=balance,
+        smoothing=settings.smoothing,
+        rounding=settings.rounding,
+        round_each=settings.round_each,
         max_leaf=settings.max_leaf,
         collapse=merged_levels(y.shape[1], settings.max_leaf, settings.arity),
         seed=settings.seed + number,
@@ -112,7 +115,7 @@ def _is_wide(settings: LinearTreeParams, number: int) -> bool:
     -0.1/+0.4/+0.2, Debian-Depends +0.1/+0.3/+0.2, Bibtex +0.2/+0.2/+0.2, CookingStackExchange -0.1/+0.1/+0.1,
     CVE-Products +0.1/+0.1/0.
     """
-    return number % 3 == 2 and not settings.balance and not settings.balance_ratio
+    return settings.wide_trees and number % 3 == 2 and not settings.balance and not settings.balance_ratio
 
 
 def popular_first(tree: LabelTree, counts: npt.NDArray[Any]) -> LabelTree:

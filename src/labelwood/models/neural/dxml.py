@@ -22,7 +22,7 @@ from labelwood.models.base import Model
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
 from labelwood.models.fitted import Fitted
-from labelwood.models.neural.dxml_params import DXMLParams
+from labelwood.models.neural.dxml_params import PRESETS, DXMLParams
 from labelwood.models.neural.forward import ENCODER, bag_forward, check_encoder, dense_product, unit_rows
 from labelwood.models.neural.label_targets import graph_vectors, label_dim, new_label_vectors, row_targets
 from labelwood.models.neural.neighbor_votes import NEIGHBORS, VoteRule, best_labels, chosen_rule, vote_weights, voted
@@ -215,6 +215,7 @@ class DXML(Model[DXMLParams, FittedDXML]):
     name = "dxml"
     Parameters = DXMLParams
     FittedState = FittedDXML
+    PRESETS = PRESETS
     explains_by_rows = True
 
     def fit(
@@ -258,12 +259,14 @@ class DXML(Model[DXMLParams, FittedDXML]):
         else:
             graph = checked_graph(data.label_graph, data.n_labels)
         data.progress.step("label vectors", 0, 1)
-        vectors = graph_vectors(graph, rows, y, settings)
+        vectors, lengths = graph_vectors(graph, rows, y, settings)
         data.progress.step("label vectors", 1, 1)
         labelled = np.flatnonzero(np.diff(y.indptr))
         rows, y = rows[labelled], y[labelled]
-        rule, p1 = _chosen_rule(rows, y, vectors, settings, data.progress)
-        networks, loss = _trained_networks(rows, y, vectors, settings, data.progress)
+        aims = vectors * lengths[:, None] if settings.targets == "raw" else vectors
+        targets = row_targets(y, aims, unit=settings.out_norm and settings.targets == "unit")
+        rule, p1 = _chosen_rule(rows, y, vectors, targets, settings, data.progress)
+        networks, loss = _trained_networks(rows, targets, settings, data.progress)
         index = _indexed(embedded(networks, rows, settings.n_threads), y, labelled, settings)
         training = {"validation_p1": p1, "loss": loss}
         return FittedDXML(settings, data.trained_on(), networks, vectors, len(vectors), index, rule, training)
@@ -302,7 +305,12 @@ def _network_names(n_models: int) -> list[str]:
 
 
 def _chosen_rule(
-    rows: sparse.csr_matrix, y: sparse.csr_matrix, vectors: Floats, settings: DXMLParams, progress: Progress
+    rows: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    vectors: Floats,
+    targets: Floats,
+    settings: DXMLParams,
+    progress: Progress,
 ) -> tuple[VoteRule, float | None]:
     """(the rule by which neighbours vote, its P@1 on held-out rows): from one network that has not seen them."""
     from labelwood.models.neural.sampling import validation_split
@@ -317,7 +325,7 @@ def _chosen_rule(
             FALLBACK.temperature if temperature is None else temperature,
             FALLBACK.blend if blend is None else blend,
         ), None
-    networks, _ = _trained_networks(rows[seen], y[seen], vectors, replace(settings, n_models=1), progress)
+    networks, _ = _trained_networks(rows[seen], targets[seen], replace(settings, n_models=1), progress)
     index = _indexed(embedded(networks, rows[seen], settings.n_threads), y[seen], seen, settings)
     queries = embedded(networks, rows[held], settings.n_threads)
     width = k or min(max(NEIGHBORS), len(index))
@@ -326,12 +334,11 @@ def _chosen_rule(
 
 
 def _trained_networks(
-    rows: sparse.csr_matrix, y: sparse.csr_matrix, vectors: Floats, settings: DXMLParams, progress: Progress
+    rows: sparse.csr_matrix, targets: Floats, settings: DXMLParams, progress: Progress
 ) -> tuple[tuple[Arrays, ...], float]:
     """(the networks, their mean loss)."""
     from labelwood.models.neural.dxml_training import trained_network
 
-    targets = row_targets(y, vectors, unit=settings.out_norm)
     trained = [trained_network(rows, targets, settings, number, progress) for number in range(settings.n_models)]
     return tuple(arrays for arrays, _ in trained), float(np.mean([loss for _, loss in trained]))
 

@@ -23,7 +23,9 @@ Float32 = npt.NDArray[np.float32]
 
 
 class Regressor(nn.Module):
-    """x -> activation(x W1 + b1) -> dropout -> W2 + b2 [-> length 1]: DXML, figure 1.
+    """x -> activation(x W1 + b1) [-> dropout] -> W2 + b2 [-> dropout] [-> length 1].
+
+    DXML's figure 1 has the dropout behind the last layer: `dropout_at="output"`.
 
     With `residual` the hidden layer is e + V relu(e) + c for e = x W1 + b1: the linear map and a correction of it.
     """
@@ -34,18 +36,19 @@ class Regressor(nn.Module):
             n_features,
             settings.hidden,
             residual=False,
-            dropout=settings.dropout,
+            dropout=settings.dropout if settings.dropout_at == "hidden" else 0.0,
             activation="relu" if settings.nonlinear else "none",
             sparse=settings.optimizer != "sgd",
             corrected=settings.nonlinear and settings.residual,
             spread=_SPREAD if settings.optimizer == "even" else 1.0,
         )
         self.out = nn.Linear(settings.hidden, dim)
+        self.out_dropout = nn.Dropout(settings.dropout if settings.dropout_at == "output" else 0.0)
         self.out_norm = settings.out_norm
 
     def forward(self, batch: RowBatch) -> Tensor:
         """The vectors (n, dim) of sparse rows."""
-        vectors: Tensor = self.out(self.encoder(batch))
+        vectors: Tensor = self.out_dropout(self.out(self.encoder(batch)))
         return nn.functional.normalize(vectors, dim=1) if self.out_norm else vectors
 
     def arrays(self) -> Arrays:
@@ -89,6 +92,7 @@ def trained_network(
         epochs=settings.epochs if x.shape[0] else 0,
         batch_size=settings.batch_size,
         seed=seed,
+        warmup=0.0 if settings.optimizer == "sgd" else 0.05,  # the paper's rate is fixed
         schedule="constant" if settings.optimizer == "sgd" else "linear",
         swa_start=settings.swa_start,
         device=settings.device,

@@ -23,7 +23,7 @@ from labelwood.models.fit_input import FitInput, TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.neural.embedding_answers import answers, vector_reasons
 from labelwood.models.neural.forward import ENCODER, bag_forward, check_encoder, unit_rows
-from labelwood.models.neural.glas_params import GLaSParams
+from labelwood.models.neural.glas_params import PRESETS, GLaSParams
 from labelwood.models.neural.runtime import require_torch
 from labelwood.neighbors.index import INDEX, NeighborIndex
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, under
@@ -125,6 +125,7 @@ class GLaS(Model[GLaSParams, FittedGLaS]):
     name = "glas"
     Parameters = GLaSParams
     FittedState = FittedGLaS
+    PRESETS = PRESETS
 
     @staticmethod
     def _train(settings: GLaSParams, data: FitInput) -> FittedGLaS:

@@ -14,7 +14,7 @@ from labelwood.labelspace.affinity import LabelAffinity
 from labelwood.models.neural import losses
 from labelwood.models.neural.forward import ACTIVATIONS, LINEAR_SUM
 from labelwood.models.neural.glas_params import GLaSParams
-from labelwood.models.neural.regularizers import glas_penalty, gravity_penalty, spreadout_penalty
+from labelwood.models.neural.regularizers import glas_penalty, gravity_penalty, laplacian_penalty, spreadout_penalty
 from labelwood.models.neural.sampling import RowBatch, Rows, label_batch, row_batch
 from labelwood.models.neural.sparse_layer import SparseLinear
 from labelwood.storage.schema import Arrays
@@ -135,49 +135,58 @@ class BatchLoss:
         if len(row) == 0:
             nothing: Tensor = row_vectors.sum() * 0
             return nothing
+        true_row, true_label = row, label
+        if settings.positives == "one":
+            drawn = _one_per_row(row)
+            row, label = row[drawn], label[drawn]
         present = torch.unique(label)  # the batch's labels, sorted
         if self.sampled:
-            candidates, vectors, column = self._drawn(present, label)
+            candidates, vectors = self._drawn(present)
+            column = torch.searchsorted(candidates, label)
+            inside = torch.isin(true_label, candidates)
+            hidden = true_row[inside], torch.searchsorted(candidates, true_label[inside])
         else:
             vectors = normalize(self.network.labels.weight, dim=1, eps=EPS)
-            candidates, column = None, label
-        fit = self._fit(row_vectors, vectors, row, column, candidates, present)
+            candidates, column, hidden = None, label, (true_row, true_label)
+        fit = self._fit(row_vectors, vectors, (row, column), hidden, candidates, present)
         if settings.regularizer == "none" or not settings.weight:
             return fit
         place = present if candidates is None else torch.searchsorted(candidates, present)
         total: Tensor = fit + settings.weight * self._penalty(row_vectors, vectors[place], present)
         return total
 
-    def _drawn(self, present: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(candidate labels, their vectors, the place of each pair's label): the batch's labels and random ones."""
+    def _drawn(self, present: Tensor) -> tuple[Tensor, Tensor]:
+        """(candidate labels, their vectors): the batch's labels and random ones."""
         drawn = torch.randint(len(self.seen), (self.settings.negatives,))
         random = torch.from_numpy(self.seen[drawn.numpy()]).to(self.device)
         candidates = torch.unique(torch.cat([present, random]))
         vectors = normalize(self.network.labels(candidates), dim=1, eps=EPS)
-        return candidates, vectors, torch.searchsorted(candidates, label)
+        return candidates, vectors
 
     def _fit(
         self,
         row_vectors: Tensor,
         vectors: Tensor,
-        row: Tensor,
-        column: Tensor,
+        pairs: tuple[Tensor, Tensor],
+        hidden: tuple[Tensor, Tensor],
         candidates: Tensor | None,
         present: Tensor,
     ) -> Tensor:
+        """The fitting loss of (row, column) pairs; hidden: all true pairs, which are no negatives of each other."""
         settings = self.settings
+        row, column = pairs
         if settings.loss == "softmax":
             length = _each(self.network.label_length, row_vectors.shape[1])
             scores = (row_vectors * length) @ vectors.T
             if candidates is None:
-                return losses.softmax_loss(scores, row, column)
+                return losses.softmax_loss(scores, row, column, hidden)
             positive = scores[row, column]
             valid = torch.ones_like(scores, dtype=torch.bool)
-            valid[row, column] = False
+            valid[hidden] = False
             return losses.sampled_softmax_loss(positive, row, scores, valid, self._log_expected(candidates, present))
         cosines = row_vectors @ vectors.T
         valid = torch.ones_like(cosines, dtype=torch.bool)
-        valid[row, column] = False
+        valid[hidden] = False
         chosen = _one_per_row(row)
         positive, others, valid = cosines[row[chosen], column[chosen]], cosines[row[chosen]], valid[row[chosen]]
         if settings.loss == "margin":
@@ -197,7 +206,7 @@ class BatchLoss:
         if self.settings.regularizer == "spreadout" or self.affinity is None:
             return spreadout_penalty(vectors)
         block = torch.from_numpy(self.affinity.block(present.cpu().numpy())).to(self.device)
-        return glas_penalty(vectors, block)
+        return (glas_penalty if self.settings.regularizer == "glas" else laplacian_penalty)(vectors, block)
 
 
 def _each(length: Tensor, dim: int) -> Tensor:

@@ -53,12 +53,12 @@ def trained_glas(
         sampled = settings.loss != "softmax" or y.shape[1] > settings.full_softmax
         scale = first_scale(y) if settings.scale is None else settings.scale
         network = GlasNetwork(x.shape[1], y.shape[1], settings, sampled, scale).to(device)
-    affinity = LabelAffinity(y[training], settings.adjacency) if settings.regularizer == "glas" else None
+    affinity = LabelAffinity(y[training], settings.adjacency) if settings.regularizer in ("glas", "laplacian") else None
     batch_loss = BatchLoss(network, x[training], y[training], affinity, settings, sampled, device)
     # One torch thread: its matrix products round as the number of threads says, and a seed must give the same bytes.
     plan = TrainingPlan(
         epochs=settings.epochs,
-        batch_size=_batch_size(len(training), settings.batch_size),
+        batch_size=_batch_size(len(training), settings.batch_size) if settings.fit_batch else settings.batch_size,
         seed=settings.seed,
         patience=settings.patience,
         checkpoint=settings.checkpoint,

@@ -18,8 +18,8 @@ _PRODUCTS_AT_ONCE = 1 << 24
 
 def graph_vectors(
     graph: sparse.csr_matrix, x: sparse.csr_matrix, y: sparse.csr_matrix, settings: DXMLParams
-) -> Float32:
-    """Unit vectors (n_labels, dim) of the labels of a graph.
+) -> tuple[Float32, Float32]:
+    """(unit vectors (n_labels, dim) of the labels of a graph, their lengths before).
 
     A label of which the graph says nothing, or that does not fit into `dim` numbers, gets the mean of the vectors of
     the labels with the most similar rows (by their mean features); one without rows gets a random direction of its own.
@@ -32,11 +32,15 @@ def graph_vectors(
             n_walks=settings.n_walks,
             length=settings.walk_length,
             window=settings.window,
+            negatives=settings.walk_negatives,
+            epochs=settings.walk_epochs,
+            learning_rate=settings.walk_rate,
             seed=seed,
             n_threads=settings.n_threads,
         )
     else:
         vectors = netmf(graph, dim, window=settings.window, seed=seed)
+    lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1)).astype(np.float32)
     vectors = unit_rows(vectors)
     # With self loops a lonely label has a direction of its own as far as `dim` allows; DeepWalk's is random.
     lost = np.asarray(~vectors.any(axis=1))
@@ -44,7 +48,8 @@ def graph_vectors(
         lost |= isolated_labels(graph)
     if lost.any():
         vectors[lost] = _by_features(vectors, lost, x, y, seed)
-    return vectors
+        lengths[lost] = lengths[~lost].mean() if not lost.all() else 1.0
+    return vectors, lengths
 
 
 def label_dim(dim: int | None, n_labels: int) -> int:

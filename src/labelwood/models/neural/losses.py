@@ -34,13 +34,15 @@ def mined_margin_loss(
     return summed if reduction == "sum" else summed / kept.sum().clamp(min=1)
 
 
-def softmax_loss(scores: Tensor, row: Tensor, label: Tensor) -> Tensor:
+def softmax_loss(scores: Tensor, row: Tensor, label: Tensor, hidden: tuple[Tensor, Tensor] | None = None) -> Tensor:
     """The softmax cross-entropy of every true label against all labels that are not true, averaged by row.
 
     scores (n, n_labels). The row's other true labels are no part of the denominator: labels do not compete with
-    labels that are also right. A row weighs the same whatever its number of labels.
+    labels that are also right. A row weighs the same whatever its number of labels. hidden: all true (rows, labels),
+    if `row` and `label` are some of them.
     """
-    return _pairs_against(scores[row, label], _log_sum_of_others(scores, row, label), row, scores.shape[0])
+    others = _log_sum_of_others(scores, *((row, label) if hidden is None else hidden))
+    return _pairs_against(scores[row, label], others, row, scores.shape[0])
 
 
 def sampled_softmax_loss(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -44,9 +44,32 @@ class NeuralXCParams(Params):
     output_weight: float = param(0.01, "what rebuilding the labels counts in the loss", low=0)
     latent_weight: float = param(0.0, "what the distance of the predicted code to the labels' code counts", low=0)
     shortcut: bool = param(True, "the first hidden layer also reaches the labels by a linear path of its own")
+    plain: bool = param(
+        False, "the authors' layers: no batch norm, Xavier's start for all, and a fixed rate of Adam, not AdamW"
+    )
     sampled: int = param(2000, "columns drawn for a batch where there are too many to take all", low=1)
     normalize: bool = param(True, "scale rows to length 1 first")
     device: str = param("auto", "where to train", choices=DEVICES)
+
+
+# "Extreme Classification using Autoencoders", section 3, with the numbers of the authors' code (the text has none):
+# a = b = 0.01, batches of 64, Adam at 3e-4 with decay 1e-4. Its epochs are left blank. Widths are those of
+# neuralxc_sizes.PUBLISHED on the paper's data sets. Its EURLex network has two batch norms; `plain` has none.
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {
+        "epochs": 50,
+        "batch_size": 64,
+        "rate": 3e-4,
+        "weight_decay": 1e-4,
+        "dropout": 0.0,
+        "input_weight": 0.01,
+        "output_weight": 0.01,
+        "latent_weight": 0.0,
+        "shortcut": False,
+        "plain": True,
+        "normalize": False,
+    }
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +144,7 @@ class NeuralXC(Model[NeuralXCParams, FittedNeuralXC]):
     name = "neuralxc"
     Parameters = NeuralXCParams
     FittedState = FittedNeuralXC
+    PRESETS = PRESETS
 
     @staticmethod
     def _train(settings: NeuralXCParams, data: FitInput) -> FittedNeuralXC:
@@ -163,9 +187,10 @@ def trained_stack(
             settings.dropout,
             bool(sample_x),
             bool(sample_y),
-            label_shares(y),
-            value_gain(x),
+            None if settings.plain else label_shares(y),
+            1.0 if settings.plain else value_gain(x),
             settings.shortcut,
+            settings.plain,
         )
     share = {
         "labels": 1.0,
@@ -179,11 +204,14 @@ def trained_stack(
         parts = network.losses(x, y, rows, targets(x, rows, sample_x, random), targets(y, rows, sample_y, random))
         return sum(share[name] * part for name, part in parts.items() if share[name])
 
-    groups = [ParameterGroup(network.dense_parameters(), settings.rate, "adamw", settings.weight_decay)]
+    optimizer = "adam" if settings.plain else "adamw"
+    groups = [ParameterGroup(network.dense_parameters(), settings.rate, optimizer, settings.weight_decay)]
     if network.sparse_parameters():
         groups.append(ParameterGroup(network.sparse_parameters(), settings.rate, "sparse_adam", 0.0))
     # One torch thread: its matrix products round as the number of threads says, and a seed must give the same bytes.
     plan = TrainingPlan(settings.epochs, settings.batch_size, settings.seed, device=settings.device, n_threads=1)
+    if settings.plain:
+        plan = replace(plan, warmup=0.0, schedule="constant")
     train(network, groups, batch_loss, x.shape[0], plan, progress=progress)
     return network.cpu().stack()
 

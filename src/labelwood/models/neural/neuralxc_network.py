@@ -95,7 +95,10 @@ class Stack(nn.Module):
 
 
 class NeuralXCNetwork(nn.Module):
-    """Input autoencoder (phi_i, psi_i), output autoencoder (phi_o, psi_o) and the regressor f between their codes."""
+    """Input autoencoder (phi_i, psi_i), output autoencoder (phi_o, psi_o) and the regressor f between their codes.
+
+    plain: without batch norms, and all layers start as Xavier's.
+    """
 
     def __init__(
         self,
@@ -107,6 +110,7 @@ class NeuralXCNetwork(nn.Module):
         label_shares: np.ndarray[tuple[int], np.dtype[np.float64]] | None = None,
         gain: float = 1.0,
         shortcut: bool = False,
+        plain: bool = False,
     ) -> None:
         super().__init__()
         self.gain = gain
@@ -114,8 +118,8 @@ class NeuralXCNetwork(nn.Module):
         self.sampled_inputs, self.sampled_labels = sampled_inputs, sampled_labels
         self.input_table = SparseLinear(i[0], i[1], sparse=sampled_inputs)
         self.input_bias = nn.Parameter(torch.zeros(i[1]))
-        self.input_norm = nn.BatchNorm1d(i[1])
-        self.encode_input = Stack(i[1:], 0.0, last=True, n_norms=1)
+        self.input_norm = None if plain else nn.BatchNorm1d(i[1])
+        self.encode_input = Stack(i[1:], 0.0, last=True, n_norms=0 if plain else 1)
         self.decode_input = Stack(i[:0:-1], 0.2, last=True)
         self.input_outputs = WideLayer(i[1], i[0])
         self.output_table = SparseLinear(o[0], o[1], sparse=sampled_labels)
@@ -124,12 +128,15 @@ class NeuralXCNetwork(nn.Module):
         self.decode_output = Stack(o[:0:-1], 0.0, last=True)
         self.label_outputs = WideLayer(o[1], o[0])
         self.shortcut = WideLayer(i[1], o[0]) if shortcut else None
-        self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False, n_norms=2)
+        self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False, n_norms=0 if plain else 2)
         self.dropout = nn.Dropout(dropout)
         self.last = FUNCTIONS[last]
         # A step of Adam is about the learning rate whatever the size of the values: the gain brings them to about 1,
         # and the batch norm allows a small start, so that what is learnt soon outweighs it.
-        nn.init.normal_(self.input_table.weight, std=0.1 * 2**0.5 / gain)
+        if plain:
+            nn.init.xavier_uniform_(self.input_table.weight)
+        else:
+            nn.init.normal_(self.input_table.weight, std=0.1 * 2**0.5 / gain)
         nn.init.xavier_uniform_(self.output_table.weight)
         if self.shortcut is not None:
             nn.init.zeros_(self.shortcut.weight)
@@ -142,7 +149,9 @@ class NeuralXCNetwork(nn.Module):
     def first_layer(self, batch: RowBatch) -> Tensor:
         """The first hidden layer of phi_i."""
         sums = self.gain * self.input_table(batch) + self.input_bias
-        first: Tensor = self.dropout(torch.relu(normed(self.input_norm, sums)))
+        if self.input_norm is not None:
+            sums = normed(self.input_norm, sums)
+        first: Tensor = self.dropout(torch.relu(sums))
         return first
 
     def code_of_first(self, first: Tensor) -> Tensor:

@@ -6,12 +6,15 @@ from torch import Tensor
 
 from labelwood.models.neural.losses import total
 
-REGULARIZERS = ("glas", "spreadout", "gravity", "none")
-
 
 def glas_penalty(vectors: Tensor, affinity: Tensor) -> Tensor:
     """The mean of (V V' - U)^2 over all b^2 pairs of labels: vectors are as close as labels belong together."""
     return total((vectors @ vectors.T - affinity).square()) / len(vectors) ** 2
+
+
+def laplacian_penalty(vectors: Tensor, affinity: Tensor) -> Tensor:
+    """The mean of |v - v'|^2 U over all b^2 pairs of labels (equation 4): labels that belong together are close."""
+    return total((2 - 2 * (vectors @ vectors.T)) * affinity) / len(vectors) ** 2
 
 
 def spreadout_penalty(vectors: Tensor) -> Tensor:

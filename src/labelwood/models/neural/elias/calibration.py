@@ -257,6 +257,18 @@ def choose_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: 
     return Scoring(best.power_p, best.power_q, tree, weight)
 
 
+def product_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: bool) -> Scoring:
+    """The scoring of the paper: p q; calibrate: (T + p q) / 2, with the tree T fitted on all held-out rows."""
+    plain = Scoring()
+    real = pairs.labels >= 0
+    if not calibrate or not real.any():
+        return plain
+    base = np.exp(plain.base(pairs.log_p, pairs.log_q))
+    features = pair_features(pairs.log_p, pairs.log_q, base, counts[np.maximum(pairs.labels, 0)])
+    tree = fit_tree(features[real.ravel()], pairs.truth[real].astype(np.float64))
+    return Scoring(1.0, 1.0, tree, 0.5)
+
+
 def quality(pairs: HeldOut, scores: npt.NDArray[Any]) -> float:
     """The sum of P@1, P@3 and P@5 and a fifth of R@100, per cent: what a scoring is chosen by."""
     if not len(pairs.labels):

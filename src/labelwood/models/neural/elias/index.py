@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.data.keyed_random import keyed_uniform
 from labelwood.labelindex.balanced import balanced_tree
 from labelwood.progress import SILENT, Progress
 
@@ -125,6 +126,12 @@ def initial_values(edges: Int32, matching: sparse.csr_matrix) -> Floats:
     if len(cluster):
         values[cluster, place] = EDGE_START * np.asarray(shares[cluster, edges[cluster, place]]).ravel()
     return values
+
+
+def uniform_values(edges: Int32, seed: int) -> Floats:
+    """Random numbers from 0 to 1 for every edge, as the paper starts; 0 at padding."""
+    rows, places = np.arange(edges.shape[0])[:, None], np.arange(edges.shape[1])
+    return np.where(edges == PAD, 0.0, keyed_uniform(seed, 4, rows, places)).astype(np.float32)
 
 
 def edge_scores(edges: Int32, values: Floats, beta: float) -> Floats:

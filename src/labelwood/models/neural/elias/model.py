@@ -11,7 +11,7 @@ from labelwood.models.base import Model
 from labelwood.models.fit_input import FitInput
 from labelwood.models.neural.elias.fitted import FittedELIAS, takes_as_it_is
 from labelwood.models.neural.elias.inputs import BOW
-from labelwood.models.neural.elias.settings import ELIASParams
+from labelwood.models.neural.elias.settings import PRESETS, ELIASParams
 
 
 class ELIAS(Model[ELIASParams, FittedELIAS]):
@@ -24,6 +24,7 @@ class ELIAS(Model[ELIASParams, FittedELIAS]):
     name = "elias"
     Parameters = ELIASParams
     FittedState = FittedELIAS
+    PRESETS = PRESETS
 
     @staticmethod
     def _train(settings: ELIASParams, data: FitInput) -> FittedELIAS:

@@ -23,7 +23,6 @@ from labelwood.models.neural.runtime import torch_threads
 
 FLOOR = 1e-12  # of a path score before its logarithm
 CEILING = 1 - 1e-6  # of a probability before log(1 - p)
-MAX_PARENTS = 16  # clusters that the labels of one row add to its beam
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,20 @@ class IndexNetwork(nn.Module):
     """p = sigmoid(w_l . e + b_l) * max over the row's clusters of min(1, alpha softmax) * edge (ELIAS, eq. 1-6).
 
     Without edge values (stage 1) every stored edge counts 1; with them an edge is min(1, beta softmax) over the stored
-    edges of its cluster.
+    edges of its cluster. max_parents: clusters that the labels of a training row add to its beam, at most; 0: all.
     """
 
-    def __init__(self, encoder: nn.Module, dim: int, edges: Int32, sizes: IndexSizes, label_bias: Floats) -> None:
+    def __init__(
+        self,
+        encoder: nn.Module,
+        dim: int,
+        edges: Int32,
+        sizes: IndexSizes,
+        label_bias: Floats,
+        max_parents: int = 0,
+    ) -> None:
         super().__init__()
+        self.max_parents = max_parents
         self.encoder = encoder
         self.sizes = sizes
         n_labels = len(label_bias)
@@ -88,8 +96,9 @@ class IndexNetwork(nn.Module):
         forced_clusters = forced_labels = None
         if teach and self.parents is not None:
             known = self.parents[y.indices] >= 0
-            first = np.arange(len(row)) - y.indptr[row] < MAX_PARENTS
-            chosen = known & first
+            chosen = known
+            if self.max_parents:
+                chosen = known & (np.arange(len(row)) - y.indptr[row] < self.max_parents)
             forced_clusters = forced_ids(row[chosen], self.parents[y.indices[chosen]], n_rows)
             forced_labels = forced_ids(row, y.indices, n_rows)
         labels = np.empty((n_rows, room), np.int32)

@@ -29,7 +29,7 @@ from labelwood.models.linear.weight_blocks import (
 )
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
-from labelwood.models.neural.elias.settings import ELIASParams
+from labelwood.models.neural.elias.settings import SHORTLIST, ELIASParams
 from labelwood.progress import SILENT, Progress
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.topk import TopK
@@ -148,6 +148,8 @@ def ranker_plan(
     and the rows that the indexes confuse.
     """
     rank, n_labels = rank_features(x), y.shape[1]
+    if settings.negatives == SHORTLIST:
+        return RankerPlan(rank, False, DEFAULT_COST if settings.C is None else settings.C)
     affordable = n_labels * float(x.nnz) <= ALL_NEGATIVES_WORK
     if not affordable and 0 < n_features < x.shape[1]:
         features = sparse.csr_matrix(x[:, :n_features])

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from labelwood.models.neural.elias.inputs import BOW, ENCODERS
 from labelwood.params import Params, param
 
 EVEN, ADAM = "even", "adam"
 OPTIMIZERS = (EVEN, ADAM)
+MATCHING, UNIFORM = "matching", "uniform"
+EDGE_STARTS = (MATCHING, UNIFORM)
+AUTO, SHORTLIST = "auto", "shortlist"
+NEGATIVES = (AUTO, SHORTLIST)
+CHOSEN, PRODUCT = "chosen", "product"
+SCORINGS = (CHOSEN, PRODUCT)
 
 
 @dataclass(frozen=True)
@@ -45,11 +53,17 @@ class ELIASParams(Params):
         None, "learning rate of label classifiers; None: twice lr", low=0, low_open=True, kind=float
     )
     edge_lr: float = param(0.02, "learning rate of the edges between clusters and labels", low=0, low_open=True)
+    edge_start: str = param(
+        MATCHING, "edges start by how the rows of a label choose clusters, or uniform in 0..1", choices=EDGE_STARTS
+    )
     weight_decay: float = param(0.01, "weight decay of the dense layers", low=0)
+    label_decay: float = param(0.0, "weight decay of the label classifiers, where they are updated", low=0)
+    bias_decay: bool = param(True, "biases of the dense layers decay too")
     label_every: int = param(1, "label classifiers and edges are updated once in so many batches", low=1)
     shortlist_loss: float = param(0.05, "lambda: weight of the shortlist loss in stage 2", low=0)
     stage1_lambda: float = param(0.05, "weight of the shortlist loss in stage 1", low=0)
     swa_start: float = param(1.0, "share of stage 2 after which weights are averaged; 1: never", low=0, high=1)
+    max_parents: int = param(16, "clusters that a training row visits for its labels, at most; 0: all", low=0)
     keep_labels: bool = param(True, "stage 2 goes on with the label classifiers of stage 1")
     n_clusters: int | None = param(None, "clusters of labels", low=1, kind=int)
     alpha: float | None = param(
@@ -66,6 +80,16 @@ class ELIASParams(Params):
         low_open=True,
         kind=float,
     )
+    negatives: str = param(
+        AUTO,
+        "ranker: negatives are all rows where affordable, or only those with the label on a shortlist of 100",
+        choices=NEGATIVES,
+    )
+    scoring: str = param(
+        CHOSEN,
+        "p^a q^b and the tree's weight chosen on held-out rows; product: p q, with the tree T + p q",
+        choices=SCORINGS,
+    )
     rare_power: float = param(0.25, "ranker: a label with n rows gets the cost C (20 / n)^rare_power", low=0, high=2)
     candidates: int = param(
         50, "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows", low=0
@@ -79,3 +103,62 @@ class ELIASParams(Params):
     )
     prune: float = param(0.01, "ranker: weights smaller than this are dropped", low=0)
     validation: float = param(0.05, "share of the rows held out to choose the scoring, at most 4000", low=0, high=0.5)
+
+
+# Gupta et al., NeurIPS 2022: three models (section 4, "Implementation details"), C ~ L / 100, K = 2000, b = 20,
+# lambda = 0.05, edges from U(0, 1) (section 3.4), AdamW with decay on weights alone, label classifiers updated every 10
+# steps (section 4), ranker on the top 100 and T + p q (section D.2). How the epochs of table 4 fall on both stages is
+# not printed: a third on the first one, as in the released configurations. alpha and beta follow the number of labels
+# here; those of table 4 suit the data sets named below.
+_METHOD: Mapping[str, Any] = {
+    "ranker": True,
+    "calibration": True,
+    "n_models": 3,
+    "optimizer": ADAM,
+    "stage1_epochs": 20,
+    "stage2_epochs": 40,
+    "edge_start": UNIFORM,
+    "weight_decay": 0.01,
+    "label_decay": 0.01,
+    "bias_decay": False,
+    "label_every": 10,
+    "shortlist_loss": 0.05,
+    "stage1_lambda": 0.05,
+    "max_parents": 0,
+    "keep_labels": True,
+    "shortlist": 2000,
+    "beam": 20,
+    "C": 1.0,
+    "negatives": SHORTLIST,
+    "scoring": PRODUCT,
+    "rare_power": 0.0,
+    "candidates": 0,
+    "trees": 0,
+}
+
+
+def _table_4(clusters: int, alpha: float, epochs: int, rate: float, batch: int, tokens: int) -> Mapping[str, Any]:
+    """A row of table 4 (section C.1); beta, kappa, lambda, K and b are the same in all of them."""
+    return {
+        **_METHOD,
+        "max_tokens": tokens,
+        "n_clusters": clusters,
+        "alpha": alpha,
+        "beta": 150.0,
+        "kappa": 1000,
+        "stage1_epochs": epochs // 3,
+        "stage2_epochs": epochs - epochs // 3,
+        "lr": rate,
+        "label_lr": rate,
+        "edge_lr": rate,
+        "batch_size": batch,
+    }
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": _METHOD,
+    "lf-amazontitles-131k": _table_4(2048, 10.0, 60, 0.02, 512, 32),
+    "amazon-670k": _table_4(8192, 10.0, 60, 0.01, 256, 128),
+    "wikipedia-500k": _table_4(8192, 10.0, 45, 0.005, 256, 128),
+    "amazon-3m": _table_4(32768, 20.0, 45, 0.002, 64, 128),
+}

@@ -16,7 +16,7 @@ from labelwood.labelspace.pifa import label_vectors
 from labelwood.models.neural.elias import index
 from labelwood.models.neural.elias.network import IndexNetwork
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex
-from labelwood.models.neural.elias.settings import EVEN, ELIASParams
+from labelwood.models.neural.elias.settings import EVEN, UNIFORM, ELIASParams
 from labelwood.models.neural.elias.sizes import IndexSizes
 from labelwood.models.neural.encoders import BagEncoder
 from labelwood.models.neural.sampling import row_batch
@@ -106,7 +106,8 @@ class Trainer:
         share = (np.bincount(self.y.indices, minlength=self.y.shape[1]) + 0.1) / (self.y.shape[0] + 0.2)
         bias = np.clip(np.log(share / (1 - share)), LOWEST_BIAS, 0).astype(np.float32)
         edges = index.partition_edges(partition)
-        network = IndexNetwork(encoder, p.dim, edges, replace(self.sizes, n_clusters=len(edges)), bias)
+        sizes = replace(self.sizes, n_clusters=len(edges))
+        network = IndexNetwork(encoder, p.dim, edges, sizes, bias, p.max_parents)
         network.parents = partition
         return network
 
@@ -126,7 +127,10 @@ class Trainer:
         n_clusters = len(first.edges)
         matching = index.matching_matrix(clusters, scores, self.y, n_clusters)
         edges, n_inserted = index.initial_edges(matching, partition, self.sizes.kappa)
-        network.set_edges(edges, index.initial_values(edges, matching))
+        start = index.initial_values(edges, matching)
+        if self.p.edge_start == UNIFORM:
+            start = index.uniform_values(edges, self.seed)
+        network.set_edges(edges, start)
         self._find_parents(network)
         if not self.p.keep_labels:
             torch.nn.init.zeros_(network.label_weight)
@@ -176,13 +180,18 @@ class Trainer:
         p = self.p
         encoder: Any = network.encoder
         dense = [*encoder.dense_parameters(), *network.clusters.parameters()]
+        rate = p.label_lr or 2 * p.lr
         groups = [
             ParameterGroup(encoder.table_parameters(), *self._feature_steps()),
             ParameterGroup(dense, p.lr, "adamw", weight_decay=p.weight_decay),
-            ParameterGroup(
-                [network.label_weight, network.label_bias], p.label_lr or 2 * p.lr, "sparse_adam", every=p.label_every
-            ),
+            ParameterGroup([network.label_weight], rate, "sparse_adam", p.label_decay, every=p.label_every),
+            ParameterGroup([network.label_bias], rate, "sparse_adam", every=p.label_every),
         ]
+        if not p.bias_decay:
+            groups[1:2] = [
+                ParameterGroup([w for w in dense if w.ndim > 1], p.lr, "adamw", weight_decay=p.weight_decay),
+                ParameterGroup([w for w in dense if w.ndim == 1], p.lr, "adamw"),
+            ]
         if network.edge_values is not None:
             groups.append(ParameterGroup([network.edge_values], p.edge_lr, "adam", every=p.label_every))
         return groups

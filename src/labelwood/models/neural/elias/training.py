@@ -16,12 +16,20 @@ from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.models.linear.weight_blocks import training_memory
 from labelwood.models.mixing import mean_scores
 from labelwood.models.neural.elias.analysis import decile_recall, label_deciles, recall_curve
-from labelwood.models.neural.elias.calibration import HeldOut, Scoring, choose_scoring, held_out, hits_of, log_q
+from labelwood.models.neural.elias.calibration import (
+    HeldOut,
+    Scoring,
+    choose_scoring,
+    held_out,
+    hits_of,
+    log_q,
+    product_scoring,
+)
 from labelwood.models.neural.elias.fitted import FittedELIAS, Member
 from labelwood.models.neural.elias.inputs import BOTH, BOW, WIDTH_GUESS, Floats, TextReader, joined, texts_of
 from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
-from labelwood.models.neural.elias.settings import ELIASParams
+from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams
 from labelwood.models.neural.elias.sizes import index_sizes
 from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
@@ -216,7 +224,8 @@ def _chosen_scoring(
     labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads)
     logs = None if margins is None else log_q(margins)
     pairs = held_out(labels, log_p, logs, y)
-    scoring = choose_scoring(pairs, counts, calibrate=settings.calibration)
+    choose = product_scoring if settings.scoring == PRODUCT else choose_scoring
+    scoring = choose(pairs, counts, calibrate=settings.calibration)
     scores = scoring.scores(log_p, logs, counts[np.maximum(labels, 0)])
     return scoring, (labels, np.where(labels < 0, 0.0, scores))
 
