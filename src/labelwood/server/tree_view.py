@@ -65,7 +65,7 @@ def _node(served: ServedModel, asked: TreeRequest) -> TreeAnswer:
         for place, child in enumerate(children):
             below = label_tree.labels_below(child)
             names = _most_frequent(below, counts, served.label_names)
-            entry = TreeChild(child, len(below), label_tree.n_children[child] == 0, names)
+            entry = TreeChild(child, len(below), bool(label_tree.n_children[child] == 0), names)
             if chances is not None:
                 entry.chance = round(float(chances[place]), 6)
             answer.children.append(entry)
@@ -73,7 +73,8 @@ def _node(served: ServedModel, asked: TreeRequest) -> TreeAnswer:
     labels = label_tree.labels_below(asked.node)[:MOST_LABELS]
     scores: dict[int, float] = {}
     if row is not None:
-        scores = dict(state.search(row, len(labels), allow=labels.tolist(), n_threads=1).top[0])
+        (scored,) = state.search(row, len(labels), allow=labels.tolist(), n_threads=1).top
+        scores = dict(scored)
     for label in labels.tolist():
         leaf_label = TreeLabel(label, served.label_names[label], int(counts[label]))
         if label in scores:

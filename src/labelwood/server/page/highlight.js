@@ -1,6 +1,7 @@
 // Where the words of a reason stand in a text.
 
 const TOKEN = /[\p{L}\p{M}\p{N}_]+/gu;
+const FAINT = 0.15; // words that push less than this share of the strongest stay unmarked
 
 /** The places of words and phrases with their pushes: [{start, end, push}], in order, none overlapping. */
 export function places(text, words) {
@@ -29,8 +30,9 @@ export function places(text, words) {
 
 /** The text as nodes with the words of a reason marked; strength is the share of the strongest push. */
 export function marked(text, words) {
-  const found = places(text, words);
-  const strongest = Math.max(...found.map(({ push }) => Math.abs(push)), 1e-9);
+  const all = places(text, words);
+  const strongest = all.reduce((most, { push }) => Math.max(most, Math.abs(push)), 1e-9);
+  const found = all.filter(({ push }) => Math.abs(push) >= FAINT * strongest);
   const nodes = [];
   let at = 0;
   for (const { start, end, push } of found) {

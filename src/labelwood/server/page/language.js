@@ -39,11 +39,11 @@ export function speak(name) {
   }
 }
 
-/** A text of the word list, with {names} filled in. */
+/** A text of the word list, with {names} filled in as far as they are given. */
 export function t(key, values = {}) {
   const text = LISTS[current][key];
   if (text === undefined) throw new Error(`no text for ${key}`);
-  return text.replace(/\{(\w+)\}/g, (_, name) => (typeof values[name] === "number" ? number(values[name]) : values[name]));
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (typeof values[name] === "number" ? number(values[name]) : values[name] ?? whole));
 }
 
 /** "1 row" or "5 rows": two texts, key_one and key_many. */

@@ -74,7 +74,7 @@ export class ReviewView {
     this.root.replaceChildren(
       h("h1", {}, t("review_title")),
       h("div", { class: "sheet" },
-        h("div", { class: "head" }, h("h2", {}, this.table.name), h("span", { class: "count" }, counted("rows", rows.length))),
+        h("div", { class: "heading" }, h("h2", {}, this.table.name), h("span", { class: "count" }, counted("rows", rows.length))),
         h("div", { class: "fields" },
           choose("column-text", "review_text", named, choice.text, (value) => { choice.text = Number(value); }),
           choose("column-tags", "review_tags", [[-1, t("review_no_tags")], ...named], choice.tags, (value) => { choice.tags = Number(value); }),
@@ -133,13 +133,13 @@ export class ReviewView {
     const key = (text) => h("kbd", {}, text);
     const help = h("p", { class: "keys" }, keyed(t("review_keys"), { enter: key("Enter"), s: key("S"), b: key("B") }));
     const box = h("div", { class: "two", on: { keydown: (event) => this.keys(event) } },
-      h("div", { class: "left" }, h("div", { class: "sheet" }, h("div", { class: "head" }, this.title), this.paper), h("div", { class: "sheet" }, this.tags.why)),
-      h("div", { class: "sheet right" }, h("div", { class: "head" }, h("h2", {}, t("tags")), h("span", { class: "count", id: "row-count" })), this.tags.element, help,
+      h("div", { class: "left" }, h("div", { class: "sheet" }, h("div", { class: "heading" }, this.title), this.paper), h("div", { class: "sheet" }, this.tags.why)),
+      h("div", { class: "sheet right" }, h("div", { class: "heading" }, h("h2", {}, t("tags")), h("span", { class: "count", id: "row-count" })), this.tags.element, help,
         h("div", { class: "actions end" },
           button("quiet", t("review_back"), () => this.back()), button("quiet", t("undo"), () => this.undo(), { id: "undo" }),
           button("quiet", t("review_skip"), () => this.skip()), button("main", t("review_done"), () => this.finish(), { id: "done" }))));
     this.root.replaceChildren(
-      h("div", { class: "head" }, h("h1", {}, this.table.name), h("span", { class: "actions" },
+      h("div", { class: "heading" }, h("h1", {}, this.table.name), h("span", { class: "actions" },
         button("small", t("review_other"), () => this.forget()),
         button("small", t("review_export"), () => this.export(), { id: "export" }),
         this.about.learn ? button("small", t("review_send"), () => this.send(), { id: "send-all" }) : null)),

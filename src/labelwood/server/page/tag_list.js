@@ -8,11 +8,11 @@ import { belongs, finalTags, sureness } from "./queue.js";
 
 const WHY_WORDS = 6;
 
-/** What of a row is to be shown, in order: the model's answers, then given and added tags it does not name. */
+/** What of a row is to be shown: the model's answers, surest first, then given and added tags it does not name. */
 function entries({ labels, given, decided }) {
   const byName = new Map(labels.map((label) => [label.name, label]));
   const further = [...(given ?? []), ...decided.keys()].filter((name) => !byName.has(name));
-  return [...labels, ...new Set(further)].map((entry) => (typeof entry === "string" ? { name: entry } : entry));
+  return [...labels.toSorted((a, b) => sureness(b) - sureness(a)), ...new Set(further)].map((entry) => (typeof entry === "string" ? { name: entry } : entry));
 }
 
 /**
@@ -74,10 +74,9 @@ export class TagList {
       on: { focus: () => this.point(place), pointerenter: () => this.point(place) },
     },
       h("span", { class: "dot", "aria-hidden": "true" }, inside ? "✓" : ""),
-      h("span", { class: "name" }, entry.name),
+      h("span", { class: "title" }, h("span", { class: "name" }, entry.name), h("span", { class: "state" }, state.text)),
       h("span", { class: "share" }, shown),
       bar,
-      h("span", { class: "state" }, state.text),
       h("span", { class: "decisions" }, small("accept", "accept_tag", true), small("reject", "reject_tag", false)),
     );
     return h("li", { class: [inside ? "in" : "out", state.kind].join(" ") }, group);

@@ -53,7 +53,7 @@ export class TagView {
       h("div", { class: "two" },
         h("div", { class: "left" }, editor, h("div", { class: "sheet" }, this.tags.why)),
         h("div", { class: "sheet right" },
-          h("div", { class: "head" }, h("h2", {}, t("tags")), this.count, this.more),
+          h("div", { class: "heading" }, h("h2", {}, t("tags")), this.count, this.more),
           this.tags.element,
           h("div", { class: "actions end" }, button("quiet", t("undo"), () => this.undo()), button("quiet", t("copy"), () => this.copy()), send))));
     editor.addEventListener("dragover", (event) => { event.preventDefault(); editor.classList.add("over"); });

@@ -30,7 +30,7 @@ export class TreeView {
     }
     this.quoted = h("blockquote", {});
     this.tree = h("ul", { class: "tree", role: "tree", "aria-label": t("tree_label"), on: { keydown: (event) => this.keys(event), click: (event) => this.clicked(event) } });
-    this.root.replaceChildren(h("div", { class: "head" }, head), h("p", { class: "soft lead" }, t("tree_note")), this.quoted, h("div", { class: "sheet" }, this.tree));
+    this.root.replaceChildren(h("div", { class: "heading" }, head), h("p", { class: "soft lead" }, t("tree_note")), this.quoted, h("div", { class: "sheet" }, this.tree));
     this.shownFor = null;
   }
 
