@@ -132,6 +132,7 @@ class Watched:
         context = self.browser.new_context(**{**DESKTOP, **settings})
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.contexts.append(context)
+        context.set_default_timeout(10_000)
         page = context.new_page()
         page.on("console", lambda message: message.type == "error" and self.faults.append(message.text))
         page.on("pageerror", lambda error: self.faults.append(str(error)))

@@ -72,6 +72,7 @@ def test_a_file_is_opened_or_dropped(page, tmp_path):
 
 
 def test_a_dropped_table_goes_to_the_review(page):
+    expect(page.locator(".editor")).to_be_visible()
     page.evaluate(
         """() => {
         const data = new DataTransfer();
@@ -84,7 +85,7 @@ def test_a_dropped_table_goes_to_the_review(page):
 
 def test_the_reason_is_marked_under_the_pointer_and_under_the_focus(typed, text):
     tag(typed, "slow cooking").hover()
-    expect(typed.locator(".why h3")).to_have_text("Why slow cooking?")
+    expect(typed.locator(".why h2")).to_have_text("Why slow cooking?")
     marks = typed.locator(".backdrop mark.for")
     expect(marks.filter(has_text="simmer")).to_have_count(1)
     expect(typed.locator(".backdrop")).to_have_text(text, use_inner_text=True)
@@ -95,7 +96,7 @@ def test_the_reason_is_marked_under_the_pointer_and_under_the_focus(typed, text)
     expect(tag(typed, "slow cooking")).to_be_focused()
     typed.keyboard.press("Home")
     expect(tag(typed, "kitchen")).to_be_focused()
-    expect(typed.locator(".why h3")).to_have_text("Why kitchen?")
+    expect(typed.locator(".why h2")).to_have_text("Why kitchen?")
     first = typed.locator(".pushes li").first
     expect(first).to_contain_text(re.compile(r"speaks for it .*\+\d\.\d\d"))
 
@@ -150,7 +151,7 @@ def test_a_missing_tag_is_searched_and_added_by_keyboard(typed):
     box = typed.get_by_role("combobox", name="Add a missing tag")
     expect(box).to_be_focused()
     typed.keyboard.type("play")
-    options = typed.get_by_role("option")
+    options = typed.locator(".found [role=option]")
     expect(options.first).to_contain_text("playtime")
     expect(options.first.locator("b")).to_have_text("play")
     expect(options.last).to_have_text("Add “play” as a new tag")

@@ -31,7 +31,7 @@ export function labelSearch(choose, fail) {
   }
 
   function show(text, found) {
-    const options = found.map(({ name, rows }) => option(name, [...emphasised(name, text), h("small", {}, counted("rows", rows))]));
+    const options = found.map(({ name, rows }) => option(name, [h("span", {}, emphasised(name, text)), h("small", {}, counted("rows", rows))]));
     if (!found.some(({ name }) => name.toLowerCase() === text.toLowerCase())) {
       options.push(option(text, [t("add_new", { name: text })]));
     }

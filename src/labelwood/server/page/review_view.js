@@ -31,7 +31,7 @@ export class ReviewView {
   // the file
 
   renderStart() {
-    const file = h("input", { type: "file", id: "table-file", accept: ".csv,.tsv,text/csv", class: "unseen", tabindex: "-1", "aria-label": t("review_choose"), on: { change: () => this.open(file.files[0]) } });
+    const file = h("input", { type: "file", id: "table-file", accept: ".csv,.tsv,text/csv", hidden: true, on: { change: () => this.open(file.files[0]) } });
     const drop = h("div", { class: "sheet drop" }, h("p", { class: "big" }, t("review_drop")), file, button("main", t("review_choose"), () => file.click()));
     drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
     drop.addEventListener("dragleave", () => drop.classList.remove("over"));

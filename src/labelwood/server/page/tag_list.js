@@ -1,6 +1,6 @@
 // The tags of one text: what the model says, what a person decides, and why. Used for single texts and in the review.
 
-import { explain, newest } from "./api.js";
+import { explain, labels, newest } from "./api.js";
 import { calmed, h, say } from "./dom.js";
 import { labelSearch } from "./label_search.js";
 import { number, percent, t } from "./language.js";
@@ -25,7 +25,10 @@ export class TagList {
     this.row = null;
     this.current = 0;
     this.reasons = new Map();
-    this.asking = newest((text, name, signal) => explain(text, name, signal));
+    this.asking = newest(async (text, entry, signal) => {
+      const known = entry.score !== undefined || (await isKnown(entry.name, signal));
+      return known ? explain(text, entry.name, signal) : { words: [], rows: [], rest: 0 };
+    });
     this.explainSoon = calmed(60, () => this.explainNow());
     this.build();
   }
@@ -156,16 +159,14 @@ export class TagList {
     if (!entry || !text) return;
     try {
       if (!this.reasons.has(entry.name)) {
-        const answer = await this.asking(text, entry.name);
+        const answer = await this.asking(text, entry);
         if (!answer || this.row.text !== text) return;
         this.reasons.set(entry.name, answer);
       }
       this.explained = entry.name;
       this.showWhy(entry.name, null, this.reasons.get(entry.name));
     } catch (error) {
-      if (error.status !== 400 || entry.score !== undefined) return this.fail(error);
-      this.explained = entry.name; // an added tag that is new to the model
-      this.showWhy(entry.name, t("why_none"));
+      this.fail(error);
     }
   }
 
@@ -190,11 +191,17 @@ export class TagList {
     }
     const voters = reason.rows.filter((row) => row.text).slice(0, 3);
     this.why.replaceChildren(
-      h("h3", {}, t("why", { name })),
+      h("h2", {}, t("why", { name })),
       lines.length ? h("ul", { class: "pushes" }, lines) : h("p", { class: "soft" }, t("why_none")),
-      ...(voters.length ? [h("h4", {}, t("why_rows")), h("ul", { class: "voters" }, voters.map((row) => h("li", {}, row.text)))] : []),
+      ...(voters.length ? [h("h3", {}, t("why_rows")), h("ul", { class: "voters" }, voters.map((row) => h("li", {}, row.text)))] : []),
     );
   }
+}
+
+/** Whether the model knows a tag that it did not answer: one of a file, or an added one. */
+async function isKnown(name, signal) {
+  const answer = await labels(name, 20, signal);
+  return answer.labels.some((label) => label.name === name);
 }
 
 function signed(value) {

@@ -39,7 +39,7 @@ export class TagView {
       on: { input: () => this.typed(), keydown: (event) => this.areaKeys(event) },
     });
     this.area.value = this.text;
-    const file = h("input", { type: "file", id: "text-file", class: "unseen", tabindex: "-1", "aria-label": t("open_file"), on: { change: () => this.open(file.files[0]) } });
+    const file = h("input", { type: "file", id: "text-file", hidden: true, on: { change: () => this.open(file.files[0]) } });
     this.size = h("span", { class: "soft" });
     this.count = h("span", { class: "count" });
     this.more = button("small", t("more_tags"), () => { this.k = this.k === FEW ? MANY : FEW; this.ask(); });
