@@ -52,8 +52,8 @@ def test_the_worst_disagreement_comes_first(queue):
     expect(queue.get_by_role("heading", name="Row 8 of the file")).to_be_visible()
     nonsense = queue.locator("li", has=queue.locator("[data-name=nonsense]"))
     expect(nonsense).to_have_class("in disagree")
-    expect(nonsense).to_contain_text("the model would not assign it")
-    expect(queue.locator("li.out.disagree").first).to_contain_text("the model would assign it")
+    expect(nonsense).to_contain_text("only your file has it")
+    expect(queue.locator("li.out.disagree").first).to_contain_text("only the model has it")
 
 
 def test_orders_by_doubt_and_by_disagreement(page):
@@ -87,7 +87,7 @@ def test_rows_are_reviewed_by_keyboard_and_undone(queue):
     expect(queue.locator("#told")).to_have_text("0 of 40 rows reviewed")
     expect(queue.locator("[data-name=nonsense]")).to_have_attribute("aria-label", re.compile("rejected$"))
     queue.keyboard.press("z")
-    expect(queue.locator("[data-name=nonsense]")).to_have_attribute("aria-label", re.compile("would not assign it$"))
+    expect(queue.locator("[data-name=nonsense]")).to_have_attribute("aria-label", re.compile("only your file has it$"))
     assert queue.locator("#progress").evaluate("bar => [bar.value, bar.max]") == [0, 40]
 
 

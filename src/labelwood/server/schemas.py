@@ -230,7 +230,7 @@ class Sureness(Struct):
 class CardAnswer(Struct):
     """What the folder of a model knows about it."""
 
-    parameters: dict[str, int | float | str]
+    parameters: dict[str, bool | int | float | str]
     label_rows: list[LabelsWithRows]
     bands: list[BandFigures]
     sure: Sureness | None

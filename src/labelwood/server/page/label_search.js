@@ -15,7 +15,7 @@ export function labelSearch(choose, fail) {
   const input = h("input", {
     id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", placeholder: t("add_hint"),
     "aria-expanded": "false", "aria-controls": list.id, "aria-autocomplete": "list",
-    on: { input: search, keydown: keys, blur: () => setTimeout(close, 150) },
+    on: { input: search, keydown: keys, blur: close },
   });
   let active = -1;
 
@@ -44,8 +44,8 @@ export function labelSearch(choose, fail) {
   }
 
   function option(name, children) {
-    const pick = (event) => { event.preventDefault(); take(name); };
-    return h("li", { role: "option", "data-name": name, "aria-selected": "false", on: { pointerdown: pick } }, h("span", {}, children));
+    const stay = (event) => event.preventDefault(); // the input keeps the focus, so that the list stays open
+    return h("li", { role: "option", "data-name": name, "aria-selected": "false", on: { mousedown: stay, click: () => take(name) } }, h("span", {}, children));
   }
 
   function activate(place) {

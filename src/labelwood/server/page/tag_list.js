@@ -74,7 +74,7 @@ export class TagList {
     const group = h("div", {
       class: "tag", role: "group", tabindex: place === this.current ? "0" : "-1", "data-name": entry.name,
       "aria-label": [entry.name, shown, state.text].filter(Boolean).join(", "), "aria-keyshortcuts": "A R",
-      on: { focus: () => this.point(place), pointerenter: () => this.point(place) },
+      on: { focus: () => this.point(place), pointermove: (event) => this.moved(event, place) },
     },
       h("span", { class: "dot", "aria-hidden": "true" }, inside ? "✓" : ""),
       h("span", { class: "title" }, h("span", { class: "name" }, entry.name), h("span", { class: "state" }, state.text)),
@@ -106,6 +106,12 @@ export class TagList {
 
   focus() {
     this.groups()[this.current]?.focus();
+  }
+
+  /** A row that appears under a resting pointer is not pointed at. */
+  moved(event, place) {
+    const other = this.explained !== this.shown[place].name;
+    if (other && (event.movementX || event.movementY)) this.point(place);
   }
 
   point(place) {
