@@ -8,6 +8,13 @@ import { belongs, finalTags, sureness } from "./queue.js";
 
 const WHY_WORDS = 6;
 
+// Where the pointer was last; browsers also report a "move" when something appears under it.
+const placeOf = (event) => `${event.clientX} ${event.clientY}`;
+let restingPlace = "";
+for (const kind of ["pointermove", "pointerdown"]) {
+  document.addEventListener(kind, (event) => { restingPlace = placeOf(event); });
+}
+
 /** What of a row is to be shown: the model's answers, surest first, then given and added tags it does not name. */
 function entries({ labels, given, decided }) {
   const byName = new Map(labels.map((label) => [label.name, label]));
@@ -111,7 +118,7 @@ export class TagList {
   /** A row that appears under a resting pointer is not pointed at. */
   moved(event, place) {
     const other = this.explained !== this.shown[place].name;
-    if (other && (event.movementX || event.movementY)) this.point(place);
+    if (other && placeOf(event) !== restingPlace) this.point(place);
   }
 
   point(place) {
