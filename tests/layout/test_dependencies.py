@@ -21,13 +21,20 @@ PINS = [
     if not line.startswith("#")
 ]
 # Distributions whose module has another name.
-MODULES = {"faiss-cpu": "faiss", "scikit-build-core": "scikit_build_core", "scikit-learn": "sklearn"}
+MODULES = {
+    "faiss-cpu": "faiss",
+    "pystemmer": "Stemmer",
+    "scikit-build-core": "scikit_build_core",
+    "scikit-learn": "sklearn",
+}
 # Where the modules of an extra may be imported: the files that say which extra is missing, and those behind them.
 PLACES = {
     "parquet": ("data/",),
     "neural": ("models/neural/", "neighbors/approximate.py"),
     "text": ("models/neural/",),
     "report": ("report/",),
+    "languages": ("features/stems.py",),
+    "vocabulary": ("vocabulary/",),
 }
 # Imported inside functions that only a caller who has the package himself reaches.
 OF_THE_CALLER = {"sklearn"}

@@ -44,6 +44,14 @@ def command(
             help="Your own label hierarchy for linear-tree: lines of name, tab, parent.",
         ),
     ] = None,
+    lang: Annotated[
+        str | None,
+        typer.Option(
+            "--lang",
+            metavar="auto|CODE",
+            help="The language of the texts, such as de or fi+sv: inflected words count as one. auto: detect and try.",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     memory: Annotated[
@@ -66,7 +74,7 @@ def command(
     """
     import time
 
-    from labelwood.cli.console import count, show, show_json
+    from labelwood.cli.console import count, say, show, show_json
     from labelwood.cli.inputs import read_data
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
@@ -78,7 +86,7 @@ def command(
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads)
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, lang=lang)
     start = time.perf_counter()
     with shown(quiet) as progress:
         rows = read_data(
@@ -97,7 +105,9 @@ def command(
         seconds = time.perf_counter() - start
         base = {} if rows.index_base is None else {"index_base": rows.index_base}
         check_folder(out, force=force)  # another program may have saved there meanwhile
-        trained.save(out, extra={"data": str(data)} | base, overwrite=force)
+        choices = list(getattr(trained, "notes_", ()))
+        said = {"choices": choices} if choices else {}
+        trained.save(out, extra={"data": str(data)} | base | said, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     facts = {
@@ -107,11 +117,14 @@ def command(
         "n_rows": rows.n_rows,
         "n_labels": rows.n_labels,
         "seconds": round(seconds, 3),
-        "notes": list(rows.notes),
+        "notes": [*rows.notes, *choices],
     }
     if json:
         show_json(facts)
         return
+    if not quiet:
+        for choice in choices:
+            say(f"note: {choice}")
     what = f"{count(rows.n_rows, 'row')} with {count(rows.n_labels, 'label')}"
     show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
 
@@ -119,7 +132,9 @@ def command(
 class Settings:
     """The model's name and its parameters as the command line gave them, checked before any data is read."""
 
-    def __init__(self, name: str, assignments: list[str], seed: int, threads: int | None) -> None:
+    def __init__(
+        self, name: str, assignments: list[str], seed: int, threads: int | None, *, lang: str | None = None
+    ) -> None:
         from labelwood.errors import ParamError
         from labelwood.models.registry import AUTO, model_class
         from labelwood.params import Params
@@ -128,6 +143,11 @@ class Settings:
         of_model = [text for text in assignments if not text.startswith("features.")]
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
+        self.lang = lang
+        if lang not in (None, "auto"):
+            from labelwood.features.languages import checked_codes
+
+            checked_codes(str(lang), "--lang")
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
         try:
             self.model_params.update(parameters.parse(of_model, name))
@@ -155,9 +175,12 @@ def train(data: Dataset, settings: Settings, progress: Progress, memory: int | N
     from labelwood.tagger.tagger import Tagger
 
     if data.x is None:
-        tagger = Tagger(settings.name, features=settings.features, model_params=settings.model_params)
+        tagger = Tagger(
+            settings.name, features=settings.features, model_params=settings.model_params, lang=settings.lang
+        )
         return tagger.fit(data, memory=memory, progress=progress)
-    if settings.features:
-        raise ParamError(f"{data.source}: holds features, not texts; --set features.* is for texts")
+    if settings.features or settings.lang:
+        given = "--lang" if settings.lang else "--set features.*"
+        raise ParamError(f"{data.source}: holds features, not texts; {given} is for texts")
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
     return model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)

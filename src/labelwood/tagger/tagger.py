@@ -22,6 +22,7 @@ from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
 from labelwood.storage.save import save_folder
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
+from labelwood.tagger.language_choice import chosen_words
 from labelwood.tagger.reasons import TagReason
 from labelwood.topk import TopK
 
@@ -30,7 +31,7 @@ from labelwood.topk import TopK
 # time; plain counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
-_OWN = ("model", "seed", "n_threads", "features", "model_params")
+_OWN = ("model", "seed", "n_threads", "features", "model_params", "lang")
 
 
 class Tagger(Estimator):
@@ -39,9 +40,14 @@ class Tagger(Estimator):
     model: a registry name, such as "linear-tree", an untrained model, or "auto": one-vs-all as long as that trains in
     about a minute, else the linear tree (`model_.name` says which). features: parameters of TfidfVectorizer that differ
     from the defaults here (words, sublinear tf, unit length), or of BagVectorizer for models that take counts of words
-    and n-grams, such as "hsoftmax". model_params: parameters of a model that is given by name. scikit-learn reaches the
-    parts as "model__C" and "features__min_df". The constructor only stores; `fit` validates.
+    and n-grams, such as "hsoftmax". lang: the language of the texts, such as "fi", makes inflected words alike by their
+    stems; "auto" detects it and keeps what held-out rows prefer, as `notes_` then says. model_params: parameters of a
+    model that is given by name. scikit-learn reaches the parts as "model__C" and "features__min_df". The constructor
+    only stores; `fit` validates.
     """
+
+    # What the last fit has to say about its choices; of the class, so that the constructor sets nothing but parameters.
+    notes_: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -51,12 +57,14 @@ class Tagger(Estimator):
         n_threads: int | None = None,
         features: Mapping[str, Any] | None = None,
         model_params: Mapping[str, Any] | None = None,
+        lang: str | None = None,
     ) -> None:
         self.model = model
         self.seed = seed
         self.n_threads = n_threads
         self.features = features
         self.model_params = model_params
+        self.lang = lang
 
     def __repr__(self) -> str:
         return f"Tagger(model={self.model!r}, seed={self.seed})"
@@ -126,7 +134,8 @@ class Tagger(Estimator):
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
         naming.name_ids(label_names)
-        vectorizer = self._new_vectorizer()
+        features, notes = self._chosen_features(rows, y, progress)
+        vectorizer = self._vectorizer_type()(**features)
         progress.step("turning texts into features", 0, len(rows))
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
@@ -136,6 +145,7 @@ class Tagger(Estimator):
         model.fit(named, memory=memory, progress=progress)
         kept = tuple(text[:KEPT_CHARACTERS] for text in rows) if model.explains_by_rows else None
         self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept)
+        self.notes_ = notes
         return self
 
     def _new_model(self, recommended: str) -> Model[Any, Any]:
@@ -151,8 +161,20 @@ class Tagger(Estimator):
         model.Parameters.checked(model.get_params(), type(model).__name__)
         return model
 
-    def _new_vectorizer(self) -> Vectorizer:
-        return self._vectorizer_type()(**self._feature_values())
+    def _chosen_features(
+        self, rows: Sequence[str], y: sparse.csr_matrix, progress: Progress
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """(parameters of the vectorizer, what there is to say about them); with a language, its words are chosen."""
+        features = self._feature_values()
+        if self.lang is None:
+            return features, ()
+        if self._vectorizer_type() is BagVectorizer:
+            raise ParamError(f"Tagger: lang works with tf-idf features, and {self.model!r} counts plain words")
+        if features["stems"] is not None:
+            raise ParamError(f"Tagger: lang is {self.lang!r} and features has stems={features['stems']!r}; give one")
+        progress.step("choosing words", 0, 0)
+        features, note = chosen_words(rows, y, features, self.lang, self.seed)
+        return features, (note,)
 
     # what was learnt
 
