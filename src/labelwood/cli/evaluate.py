@@ -74,6 +74,7 @@ def command(
         spare = _most_pairs_of_a_row(rows.filter_pairs)
         top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.model.n_labels_)))
         metrics, y, unknown = loaded.metrics(top, rows, ks)
+        metrics.update(loaded.hierarchy_figures(top, y, unknown, ks))
         cost = loaded.search_figures(rows, (ks[0], ks[-1]))
     if per_label is not None:
         _write_per_label(per_label, loaded, top, y, ks[-1], unknown)
@@ -94,7 +95,11 @@ def _show_metrics(title: str, metrics: Mapping[str, float], ks: Sequence[int]) -
     """Write the table of metrics at each k, then the share of each band of labels in it."""
     from labelwood.cli.console import show_table
 
-    names = [name for name in ("P", "R", "nDCG", "PSP", "PSnDCG", "coverage") if f"{name}@{ks[0]}" in metrics]
+    names = [
+        name
+        for name in ("P", "R", "nDCG", "PSP", "PSnDCG", "coverage", "hP", "hR", "hF1")
+        if f"{name}@{ks[0]}" in metrics
+    ]
     rows = [[name, *(f"{metrics[f'{name}@{k}']:.2f}" for k in ks)] for name in names]
     for band, what in (("head", "frequent"), ("torso", "middling"), ("tail", "rare")):
         if f"P@{ks[0]}[{band}]" in metrics:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelwood.cli.inputs import read_data
-from labelwood.errors import DataError
+from labelwood.errors import DataError, ParamError
 from labelwood.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -88,10 +88,22 @@ class Loaded:
             widths["index_base"] = self.extra.get("index_base")
         return widths
 
-    def predict(self, data: Dataset, k: int) -> TopK:
-        """The k best labels of every row."""
+    def titles(self, lang: str | None = None) -> list[str] | None:
+        """The names of the labels in the vocabulary; None without one."""
+        if self.tagger is None or self.tagger.fitted_.vocabulary is None:
+            if lang is not None:
+                raise ParamError(f"--lang: {self.folder} was trained without --vocab: its labels have one name only")
+            return None
+        if lang is not None:
+            self.tagger.fitted_.vocabulary.checked_language(lang)
+        return [self.tagger.name(label, lang) for label in self.tagger.label_names]
+
+    def predict(self, data: Dataset, k: int, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> TopK:
+        """The k best labels of every row, of those that are allowed."""
         if self.tagger is not None:
-            return self.tagger.predict_top(data.texts or (), k)
+            return self.tagger.predict_top(data.texts or (), k, include=include, exclude=exclude)
+        if include or exclude:
+            raise ParamError(f"--include and --exclude need a vocabulary, and {self.folder} is a model of feature rows")
         return self.model.predict(data.features(), k)
 
     def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
@@ -143,6 +155,18 @@ class Loaded:
             per_band=bool(np.any(self.counts(y.shape[1]))),
         )
         return figures, y, unknown
+
+    def hierarchy_figures(
+        self, top: TopK, y: sparse.csr_matrix, unknown: Sequence[str], ks: Sequence[int]
+    ) -> dict[str, float]:
+        """hP, hR and hF1 at each k, with a vocabulary that has broader concepts; else nothing."""
+        vocabulary = None if self.tagger is None else self.tagger.fitted_.vocabulary
+        if vocabulary is None or not len(vocabulary.broader):
+            return {}
+        from labelwood.metrics.hierarchy import hierarchy_metrics
+
+        labels = [*(self.label_names or ()), *unknown]
+        return hierarchy_metrics(top, y, vocabulary.with_ancestors(labels), ks)
 
     def counts(self, n_labels: int) -> Any:
         """Training rows of each label, with zeros for labels beyond those the model knows."""

@@ -25,6 +25,9 @@ def command(
             "--out", "-o", metavar="FILE", help=".jsonl, .csv, .tsv, .txt (label:score) or .npz; else stdout."
         ),
     ] = None,
+    lang: options.Lang = None,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
     threads: options.Threads = None,
     text: options.Text = None,
     labels: options.Labels = None,
@@ -55,6 +58,7 @@ def command(
     elif json:
         raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
     loaded = Loaded(model, threads, verify=verify)
+    titles = loaded.titles(lang)
     checked_k(k, loaded.model.n_labels_)
     with shown(quiet) as progress:
         rows = loaded.read(
@@ -68,11 +72,11 @@ def command(
             index_base=index_base,
             on_bad_row=on_bad_row,
         )
-        top = loaded.predict(rows, k)
+        top = loaded.predict(rows, k, include or (), exclude or ())
     if out is None:
-        answers.write_stdout(top, loaded.label_names, rows.row_ids)
+        answers.write_stdout(top, loaded.label_names, rows.row_ids, titles)
         return
-    answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_)
+    answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_, titles)
     if json:
         show_json({"out": str(out), "n_rows": len(top), "k": k, "notes": list(rows.notes)})
     elif not quiet:

@@ -41,7 +41,7 @@ def command(
         typer.Option(
             "--tree",
             metavar="FILE",
-            help="Your own label hierarchy for linear-tree: lines of name, tab, parent.",
+            help="Your own label hierarchy for linear-tree: lines of name, tab, parent; or a SKOS file.",
         ),
     ] = None,
     lang: Annotated[
@@ -50,6 +50,14 @@ def command(
             "--lang",
             metavar="auto|CODE",
             help="The language of the texts, such as de or fi+sv: inflected words count as one. auto: detect and try.",
+        ),
+    ] = None,
+    vocab: Annotated[
+        Path | None,
+        typer.Option(
+            "--vocab",
+            metavar="FILE",
+            help="The thesaurus of the labels: SKOS (.ttl, .rdf, .jsonld), .tsv or .csv; answers then carry names.",
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -86,7 +94,7 @@ def command(
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, lang=lang)
+    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, lang=lang, vocab=vocab)
     start = time.perf_counter()
     with shown(quiet) as progress:
         rows = read_data(
@@ -133,7 +141,14 @@ class Settings:
     """The model's name and its parameters as the command line gave them, checked before any data is read."""
 
     def __init__(
-        self, name: str, assignments: list[str], seed: int, threads: int | None, *, lang: str | None = None
+        self,
+        name: str,
+        assignments: list[str],
+        seed: int,
+        threads: int | None,
+        *,
+        lang: str | None = None,
+        vocab: Path | None = None,
     ) -> None:
         from labelwood.errors import ParamError
         from labelwood.models.registry import AUTO, model_class
@@ -144,6 +159,11 @@ class Settings:
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
         self.lang = lang
+        self.vocabulary = None
+        if vocab is not None:
+            from labelwood.vocabulary.read import read_vocabulary
+
+            self.vocabulary = read_vocabulary(vocab)
         if lang not in (None, "auto"):
             from labelwood.features.languages import checked_codes
 
@@ -176,11 +196,15 @@ def train(data: Dataset, settings: Settings, progress: Progress, memory: int | N
 
     if data.x is None:
         tagger = Tagger(
-            settings.name, features=settings.features, model_params=settings.model_params, lang=settings.lang
+            settings.name,
+            features=settings.features,
+            model_params=settings.model_params,
+            lang=settings.lang,
+            vocabulary=settings.vocabulary,
         )
         return tagger.fit(data, memory=memory, progress=progress)
-    if settings.features or settings.lang:
-        given = "--lang" if settings.lang else "--set features.*"
+    if settings.features or settings.lang or settings.vocabulary:
+        given = "--lang" if settings.lang else "--vocab" if settings.vocabulary else "--set features.*"
         raise ParamError(f"{data.source}: holds features, not texts; {given} is for texts")
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
     return model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)

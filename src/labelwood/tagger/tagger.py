@@ -13,6 +13,7 @@ from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
 from labelwood.features.tfidf import TfidfVectorizer
+from labelwood.features.tfidf_params import TfidfParams
 from labelwood.labelspace import names as naming
 from labelwood.labelspace.classes import understood
 from labelwood.metrics.evaluate import evaluate
@@ -25,13 +26,16 @@ from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagg
 from labelwood.tagger.language_choice import chosen_words
 from labelwood.tagger.reasons import TagReason
 from labelwood.topk import TopK
+from labelwood.vocabulary.read import read_vocabulary
+from labelwood.vocabulary.rules import RULES, checked_rule
+from labelwood.vocabulary.vocabulary import Vocabulary
 
 # Measured on a fifth of the training rows of CookingStackExchange and EURLEX57K (its first 8,000 rows), one-vs-all,
 # P@5: leaving out words that occur once -0.5 and +0.2; pairs of words as well -0.3 and -0.2, at six times the training
 # time; plain counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
-_OWN = ("model", "seed", "n_threads", "features", "model_params", "lang")
+_OWN = ("model", "seed", "n_threads", "features", "model_params", "lang", "vocabulary")
 
 
 class Tagger(Estimator):
@@ -41,8 +45,9 @@ class Tagger(Estimator):
     about a minute, else the linear tree (`model_.name` says which). features: parameters of TfidfVectorizer that differ
     from the defaults here (words, sublinear tf, unit length), or of BagVectorizer for models that take counts of words
     and n-grams, such as "hsoftmax". lang: the language of the texts, such as "fi", makes inflected words alike by their
-    stems; "auto" detects it and keeps what held-out rows prefer, as `notes_` then says. model_params: parameters of a
-    model that is given by name. scikit-learn reaches the parts as "model__C" and "features__min_df". The constructor
+    stems; "auto" detects it and keeps what held-out rows prefer, as `notes_` then says. vocabulary: a thesaurus or its
+    file; labels are its ids then, which have names, and deprecated ones are not suggested. model_params: parameters of
+    a model that is given by name. scikit-learn reaches the parts as "model__C" and "features__min_df". The constructor
     only stores; `fit` validates.
     """
 
@@ -58,6 +63,7 @@ class Tagger(Estimator):
         features: Mapping[str, Any] | None = None,
         model_params: Mapping[str, Any] | None = None,
         lang: str | None = None,
+        vocabulary: Vocabulary | str | Path | None = None,
     ) -> None:
         self.model = model
         self.seed = seed
@@ -65,6 +71,7 @@ class Tagger(Estimator):
         self.features = features
         self.model_params = model_params
         self.lang = lang
+        self.vocabulary = vocabulary
 
     def __repr__(self) -> str:
         return f"Tagger(model={self.model!r}, seed={self.seed})"
@@ -134,6 +141,7 @@ class Tagger(Estimator):
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
         naming.name_ids(label_names)
+        vocabulary = _opened(self.vocabulary)
         features, notes = self._chosen_features(rows, y, progress)
         vectorizer = self._vectorizer_type()(**features)
         progress.step("turning texts into features", 0, len(rows))
@@ -144,7 +152,10 @@ class Tagger(Estimator):
         named = Dataset(x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer))
         model.fit(named, memory=memory, progress=progress)
         kept = tuple(text[:KEPT_CHARACTERS] for text in rows) if model.explains_by_rows else None
-        self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept)
+        if vocabulary is not None:
+            notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
+            vocabulary = vocabulary.speaking(_first_language(vectorizer))
+        self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept, vocabulary)
         self.notes_ = notes
         return self
 
@@ -211,13 +222,43 @@ class Tagger(Estimator):
 
     # answering
 
-    def predict(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]:
-        """The k best labels of each text as (name, score), best first."""
-        return self.predict_top(texts, k).names(self.label_names)
+    def predict(
+        self,
+        texts: Iterable[str],
+        k: int = 5,
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        rule: str | None = None,
+    ) -> list[list[tuple[str, float]]]:
+        """The k best labels of each text as (label, score), best first; `name` gives the name of a vocabulary's id.
 
-    def predict_top(self, texts: Iterable[str], k: int = 5) -> TopK:
+        With a vocabulary, include and exclude choose what may be answered: ids, "below:ID" (with all below it) and
+        "scheme:ID". rule: "ancestors" adds the concepts above the answers, "specific" drops answers above another.
+        """
+        answers = self.predict_top(texts, k, include=include, exclude=exclude).names(self.label_names)
+        if rule is None:
+            return answers
+        apply, vocabulary = RULES[checked_rule(rule)], self.fitted_.vocabulary
+        if vocabulary is None:
+            raise ParamError(f"the rule {rule!r} needs a tagger that was trained with a vocabulary")
+        return [apply(row, vocabulary) for row in answers]
+
+    def predict_top(
+        self, texts: Iterable[str], k: int = 5, *, include: Iterable[str] = (), exclude: Iterable[str] = ()
+    ) -> TopK:
         """The k best labels of each text as TopK; numbers are places in `label_names`."""
-        return self.fitted_.predict(checked_texts(texts), k, self.n_threads)
+        rows = checked_texts(texts)
+        return self.fitted_.predict(rows, k, self.n_threads, include=include, exclude=exclude)
+
+    def name(self, label: str, lang: str | None = None) -> str:
+        """The name of a label in the vocabulary, in a language or in the tagger's own; without one, the label."""
+        vocabulary = self.fitted_.vocabulary
+        if vocabulary is None:
+            if lang is not None:
+                raise ParamError(f"names in {lang!r} need a tagger that was trained with a vocabulary")
+            return label
+        return vocabulary.name(label, lang)
 
     def explain(self, text: str, label: str) -> TagReason:
         """Why one text gets a label: its words and how much each pushes for (+) or against (-) it."""
@@ -296,6 +337,28 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise DataError(f"texts, row {row}: expected a string, but got {text!r}")
     return rows
+
+
+def _opened(vocabulary: Vocabulary | str | Path | None) -> Vocabulary | None:
+    return read_vocabulary(vocabulary) if isinstance(vocabulary, (str, Path)) else vocabulary
+
+
+def _first_language(vectorizer: Vectorizer) -> str | None:
+    """The language of most of the texts, if it was given or detected."""
+    parameters = vectorizer.fitted_.parameters
+    return next(iter(parameters.languages()), None) if isinstance(parameters, TfidfParams) else None
+
+
+def _vocabulary_notes(vocabulary: Vocabulary, labels: Sequence[str]) -> list[str]:
+    """What a person should know about labels that the vocabulary does not know, or no longer wants."""
+    notes = []
+    unknown = [label for label in labels if label not in vocabulary]
+    retired = [label for label in labels if label in vocabulary and vocabulary.deprecated[vocabulary.numbers[label]]]
+    for some, what in ((unknown, "not in the vocabulary"), (retired, "deprecated, and will not be suggested")):
+        if some:
+            shown = ", ".join(some[: naming.SHOWN]) + (", ..." if len(some) > naming.SHOWN else "")
+            notes.append(f"{len(some)} of {len(labels)} labels are {what}: {shown}")
+    return notes
 
 
 def _column_names(vectorizer: Vectorizer) -> list[str] | None:
