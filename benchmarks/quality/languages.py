@@ -29,6 +29,7 @@ def main() -> None:
     for name, features in (
         ("plain words", {}),
         ("stems", {"stems": given.lang}),
+        ("character 3- to 5-grams in words", {"analyzer": "char_wb", "ngram_range": (3, 5)}),
         ("dictionary forms", {"stems": given.lang, "lemmas": True}),
     ):
         start = time.process_time()

@@ -116,6 +116,7 @@ def test_an_explanation_names_the_label(cli, folder):
     shown = cli("explain", folder, "koiran kanssa", "--lang", "sv").out
     assert "hundar (http://x/dogs)" in shown
     assert "koiran" in shown
+    assert json.loads(cli("explain", folder, "koiran kanssa", "--json").out)["name"] == "koirat"
 
 
 def test_a_tree_of_the_thesaurus(cli, vocabulary, corpus, asked, tmp_path):
@@ -143,6 +144,7 @@ def test_in_python(vocabulary, tmp_path):
     assert with_parents == ["http://x/animals", "http://x/dogs"]
     specific = [name for name, _ in tagger.predict(["koiran eläin"], k=3, rule="specific")[0]]
     assert sorted(specific) == ["http://x/dogs", "http://x/local"]
+    assert tagger.evaluate(texts, labels, ks=(1,))["hP@1"] == 100
     tagger.save(tmp_path / "saved")
     for other in (labelwood.load(tmp_path / "saved"), pickle.loads(pickle.dumps(tagger))):
         assert other.predict(texts) == tagger.predict(texts)

@@ -113,7 +113,7 @@ def test_a_folder_without_names_is_no_tagger(tagger, tmp_path):
     with pytest.raises(ModelFileError, match="'stranger' belongs neither"):
         labelwood.load(tmp_path / "strange")
     save_folder(tmp_path / "facts", {**kept, "facts": {}}, arrays)
-    with pytest.raises(ModelFileError, match="the facts of a tagger"):
+    with pytest.raises(ModelFileError, match="its facts are"):
         labelwood.load(tmp_path / "facts")
 
 

@@ -82,6 +82,12 @@ def test_explanations_show_the_words_of_the_text():
     assert state.words_behind("des Hundes Hunde", [3, 4]) == {3: "hundes / hunde", 4: "katz"}
 
 
+def test_no_texts_and_empty_texts():
+    made = TfidfVectorizer(stems="de").fit(TEXTS)
+    assert made.transform([]).shape == (0, 7)
+    assert made.transform(["", "Hund"]).getnnz(axis=1).tolist() == [0, 1]
+
+
 def test_mixed_data_has_each_word_in_the_language_of_its_texts():
     texts = ["the cats and the dogs of the house", "koira ja kissa ovat eläimiä"] * 3
     made = TfidfVectorizer(stems="auto").fit(texts)

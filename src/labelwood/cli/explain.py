@@ -42,8 +42,16 @@ def command(
     if json:
         parts = [{"feature": word, "contribution": push} for word, push in reason.words]
         votes = [{"row": vote.row, "text": vote.text, "contribution": vote.push} for vote in reason.voters]
+        named = {} if titles is None else {"name": titles[loaded.label(reason.label)]}
         show_json(
-            {"label": reason.label, "score": reason.score, "contributions": parts, "votes": votes, "bias": reason.rest}
+            {
+                "label": reason.label,
+                **named,
+                "score": reason.score,
+                "contributions": parts,
+                "votes": votes,
+                "bias": reason.rest,
+            }
         )
         return
     pushes = [*reason.words, *((f"row {vote.row}: {vote.text[:60]}".rstrip(": "), vote.push) for vote in reason.voters)]

@@ -160,13 +160,7 @@ class Loaded:
         self, top: TopK, y: sparse.csr_matrix, unknown: Sequence[str], ks: Sequence[int]
     ) -> dict[str, float]:
         """hP, hR and hF1 at each k, with a vocabulary that has broader concepts; else nothing."""
-        vocabulary = None if self.tagger is None else self.tagger.fitted_.vocabulary
-        if vocabulary is None or not len(vocabulary.broader):
-            return {}
-        from labelwood.metrics.hierarchy import hierarchy_metrics
-
-        labels = [*(self.label_names or ()), *unknown]
-        return hierarchy_metrics(top, y, vocabulary.with_ancestors(labels), ks)
+        return {} if self.tagger is None else self.tagger.fitted_.hierarchy_figures(top, y, unknown, ks)
 
     def counts(self, n_labels: int) -> Any:
         """Training rows of each label, with zeros for labels beyond those the model knows."""

@@ -35,8 +35,9 @@ OWNER = "TfidfVectorizer"
 FREQUENCIES: Schema = {"document_frequencies": ArrayRule("int64", ("n_columns",), low=0)}
 # The words of the training texts that have a column by their stems.
 FORMS: Schema = {
-    **word_arrays("forms"),
-    "forms_columns": ArrayRule("int32", ("n_words",), low=0, below="n_columns"),
+    "forms_bytes": ArrayRule("uint8", ("n_form_bytes",)),
+    "forms_offsets": ArrayRule("int64", ("n_forms+1",), low=0),
+    "forms_columns": ArrayRule("int32", ("n_forms",), low=0, below="n_columns"),
 }
 FACTS = ("parameters", "n_rows", "token_format")
 
@@ -236,13 +237,7 @@ def admitted(
 def _schema(parameters: TfidfParams) -> Schema:
     if parameters.hashing is not None:
         return FREQUENCIES
-    words = {name: replace(rule, shape=_own_sizes(rule)) for name, rule in word_arrays("vocabulary").items()}
-    return {**FREQUENCIES, **words, **(FORMS if parameters.languages() else {})}
-
-
-def _own_sizes(rule: ArrayRule) -> tuple[str | int, ...]:
-    """The sizes of the stems under names of their own: there are more words than stems."""
-    return tuple(f"stem_{size}" for size in rule.shape)
+    return {**FREQUENCIES, **word_arrays("vocabulary"), **(FORMS if parameters.languages() else {})}
 
 
 def rules_of(parameters: TfidfParams) -> _native.TokenRules:

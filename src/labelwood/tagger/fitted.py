@@ -17,6 +17,7 @@ from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
 from labelwood.features.tokens import as_texts
 from labelwood.labelspace.names import name_ids, unknown_label
+from labelwood.metrics.hierarchy import hierarchy_metrics
 from labelwood.models.fitted import Fitted
 from labelwood.models.persistence import restored, state_of
 from labelwood.models.registry import model_class
@@ -122,6 +123,14 @@ class FittedTagger:
 
     def _text_of(self, row: int) -> str:
         return self.texts[row] if self.texts is not None and row < len(self.texts) else ""
+
+    def hierarchy_figures(
+        self, top: TopK, y: sparse.csr_matrix, unknown: Sequence[str], ks: Sequence[int]
+    ) -> dict[str, float]:
+        """hP, hR and hF1 at each k where the vocabulary has broader concepts, else none; unknown: y's last columns."""
+        if self.vocabulary is None or not len(self.vocabulary.broader):
+            return {}
+        return hierarchy_metrics(top, y, self.vocabulary.with_ancestors([*self.label_names, *unknown]), ks)
 
     # storage
 

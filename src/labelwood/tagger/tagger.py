@@ -272,17 +272,19 @@ class Tagger(Estimator):
     ) -> dict[str, float]:
         """The metrics of the tagger's answers to texts whose labels are known: name -> per cent.
 
-        Labels that the tagger does not know count as missed. Propensities come from its training labels.
+        Labels that the tagger does not know count as missed. Propensities come from its training labels. With a
+        vocabulary that has broader concepts also "hP@k", "hR@k" and "hF1@k".
         """
         trained_on = self.fitted_.model.trained_on
         if isinstance(texts, Dataset):
-            rows, (y, _) = _texts_of(texts), self.label_matrix(texts)
+            rows, (y, unknown) = _texts_of(texts), self.label_matrix(texts)
         else:
-            rows, y = checked_texts(texts), self.label_matrix(_labels_for(labels))[0]
+            rows, (y, unknown) = checked_texts(texts), self.label_matrix(_labels_for(labels))
             _check_as_many(len(rows), y.shape[0])
         top = self.predict_top(rows, max(ks))
         counts = naming.padded_counts(trained_on.label_counts, y.shape[1])
-        return evaluate(top, y, train_y=counts, n_train=trained_on.n_rows, ks=ks)
+        figures = evaluate(top, y, train_y=counts, n_train=trained_on.n_rows, ks=ks)
+        return figures | self.fitted_.hierarchy_figures(top, y, unknown, ks)
 
     def score(self, texts: Iterable[str] | Dataset, labels: Any = None) -> float:
         """The nDCG@5 of the answers for texts with known labels, per cent: what scikit-learn compares settings by."""
