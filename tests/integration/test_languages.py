@@ -54,7 +54,26 @@ def test_auto_keeps_what_held_out_rows_prefer():
         [text(chance.randrange(10), [endings[end]]) for end in by_ending], [[f"end {end}"] for end in by_ending]
     )
     assert plain.fitted_.words.parameters.stems is None
+    assert plain.fitted_.words.parameters.analyzer == "word"
     assert plain.notes_[0].startswith("plain words of English: nDCG@5 on held-out rows")
+
+
+def test_auto_finds_the_parts_of_compound_words():
+    chance = random.Random(3)
+    parts = ["metsä", "koira", "auto", "talo", "järvi", "kirja", "lintu", "kivi"]
+
+    def text(topic):
+        others = ["".join(chance.choice("aeioulmnrst") for _ in range(6)) for _ in range(2)]
+        return f"{others[0]}{parts[topic]}{others[1]} ja on"
+
+    rows = [chance.randrange(8) for _ in range(2500)]
+    tagger = labelwood.Tagger("one-vs-all", lang="auto").fit([text(t) for t in rows], [[parts[t]] for t in rows])
+    assert tagger.fitted_.words.parameters.analyzer == "char_wb"
+    assert tagger.notes_[0].startswith("runs of letters of Finnish")
+    # A setting about words is kept.
+    words = labelwood.Tagger("one-vs-all", lang="auto", features={"min_token_length": 1})
+    words.fit([text(t) for t in rows], [[parts[t]] for t in rows])
+    assert words.fitted_.words.parameters.analyzer == "word"
 
 
 def test_a_language_and_stems_cannot_both_be_given():

@@ -1,4 +1,4 @@
-"""Which words a tagger learns from: plain ones, stems or dictionary forms, chosen on held-out rows when unsure."""
+"""Which words a tagger learns from: plain, stems, dictionary forms or runs of letters, as held-out rows prefer."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ from labelwood.models.linear.linear_tree import LinearTree
 TRIAL_ROWS, HELD_OUT_ROWS = 20_000, 5_000
 # Below this many held-out rows chance decides: then stems are taken without a trial, for few texts show few forms.
 FEWEST_HELD_OUT = 200
-# A gain in points of nDCG@5 below this is noise, and plain words are simpler to explain.
-SMALLEST_GAIN = 0.2
-PLAIN, STEMS, LEMMAS = "plain words", "stems", "dictionary forms"
+PLAIN, STEMS, LEMMAS, LETTERS = "plain words", "stems", "dictionary forms", "runs of letters"
+# Points of nDCG@5 that a kind of words must gain. Below 0.2 it is noise, and plain words are simpler to explain; runs
+# of letters, which find the parts of compound words, train longer, take more room and explain worse.
+SMALLEST_GAIN = {PLAIN: 0.0, STEMS: 0.2, LEMMAS: 0.2, LETTERS: 1.0}
+RUNS = {"analyzer": "char_wb", "ngram_range": (3, 5)}
+# Longer texts have enough words, and so many runs of letters that even the trial would take long.
+LONGEST_FOR_LETTERS = 300
 
 
 def chosen_words(
@@ -47,10 +51,22 @@ def chosen_words(
     kinds = {PLAIN: {**features, "stems": None, "lemmas": False}, STEMS: {**with_stems, "lemmas": False}}
     if has_lemmas():
         kinds[LEMMAS] = {**with_stems, "lemmas": True}
+    if _suits_letters(features, texts):
+        kinds[LETTERS] = {**kinds[PLAIN], **RUNS}
     scores = {kind: _score(texts, y, values, held_out, seed) for kind, values in kinds.items()}
-    best = max(scores, key=lambda kind: scores[kind] - (0 if kind == PLAIN else SMALLEST_GAIN))
+    best = max(scores, key=lambda kind: scores[kind] - SMALLEST_GAIN[kind])
     figures = ", ".join(f"{kind} {score:.1f}" for kind, score in scores.items())
     return kinds[best], f"{best} of {_named(codes)}: nDCG@{SCORED_AT} on held-out rows: {figures}"
+
+
+def _suits_letters(features: Mapping[str, Any], texts: Sequence[str]) -> bool:
+    """True for short texts, unless a setting asks for words."""
+    usual = TfidfVectorizer.Parameters.defaults()
+    about_words = ("analyzer", "ngram_range", "stop_words", "min_token_length")
+    if any(features.get(name, usual[name]) != usual[name] for name in about_words):
+        return False
+    some = texts[:: -(-len(texts) // TRIAL_ROWS)]
+    return sum(map(len, some)) <= LONGEST_FOR_LETTERS * len(some)
 
 
 def _named(codes: Sequence[str]) -> str:

@@ -12,8 +12,9 @@ from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
+from labelwood.features.languages import AUTO as DETECT
+from labelwood.features.languages import languages_of
 from labelwood.features.tfidf import TfidfVectorizer
-from labelwood.features.tfidf_params import TfidfParams
 from labelwood.labelspace import names as naming
 from labelwood.labelspace.classes import understood
 from labelwood.metrics.evaluate import evaluate
@@ -154,7 +155,7 @@ class Tagger(Estimator):
         kept = tuple(text[:KEPT_CHARACTERS] for text in rows) if model.explains_by_rows else None
         if vocabulary is not None:
             notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
-            vocabulary = vocabulary.speaking(_first_language(vectorizer))
+            vocabulary = vocabulary.speaking(_first_language(self.lang, rows))
         self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept, vocabulary)
         self.notes_ = notes
         return self
@@ -345,10 +346,10 @@ def _opened(vocabulary: Vocabulary | str | Path | None) -> Vocabulary | None:
     return read_vocabulary(vocabulary) if isinstance(vocabulary, (str, Path)) else vocabulary
 
 
-def _first_language(vectorizer: Vectorizer) -> str | None:
-    """The language of most of the texts, if it was given or detected."""
-    parameters = vectorizer.fitted_.parameters
-    return next(iter(parameters.languages()), None) if isinstance(parameters, TfidfParams) else None
+def _first_language(lang: str | None, texts: Sequence[str]) -> str | None:
+    """The language of most of the texts, if it is given or to be detected."""
+    codes = languages_of(texts) if lang == DETECT else (lang or "").split("+")
+    return next(iter(codes), None)
 
 
 def _vocabulary_notes(vocabulary: Vocabulary, labels: Sequence[str]) -> list[str]:
