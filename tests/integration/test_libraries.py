@@ -81,7 +81,11 @@ def test_tables_have_a_column_of_names(cli, folder, asked, tmp_path):
     out = tmp_path / "out.csv"
     assert cli("predict", folder, asked, "--out", out, "-k", 1, "--lang", "en").code == 0
     rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
-    assert [(row["label"], row["name"]) for row in rows] == [("http://x/dogs", "dogs"), ("http://x/traffic", "traffic")]
+    named = [("http://x/dogs", "dogs"), ("http://x/traffic", "traffic")]
+    assert [(row["tags"], row["names"]) for row in rows] == named
+    assert cli("predict", folder, asked, "--out", out, "-k", 1, "--lang", "en", "--shape", "long").code == 0
+    rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
+    assert [(row["label"], row["name"]) for row in rows] == named
 
 
 def test_deprecated_concepts_are_never_suggested(cli, folder, asked):
