@@ -83,7 +83,7 @@ def test_tables_have_a_column_of_names(cli, folder, asked, tmp_path):
     rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
     named = [("http://x/dogs", "dogs"), ("http://x/traffic", "traffic")]
     assert [(row["tags"], row["names"]) for row in rows] == named
-    assert cli("predict", folder, asked, "--out", out, "-k", 1, "--lang", "en", "--shape", "long").code == 0
+    assert cli("predict", folder, asked, "--out", out, "-k", 1, "--lang", "en", "--shape", "long", "--force").code == 0
     rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
     assert [(row["label"], row["name"]) for row in rows] == named
 
