@@ -138,6 +138,25 @@ def test_corrections_go_to_the_journal_once(queue, service, token):
     expect(queue.locator("#problem")).to_have_text("All reviewed rows are saved already.")
 
 
+def test_a_busy_service_is_asked_again(pages, table):
+    page = pages.open("review")
+    page.set_input_files("#table-file", table)
+    asked = []
+
+    def busy_once(route):
+        asked.append(route)
+        if len(asked) == 1:
+            route.fulfill(status=503, headers={"Retry-After": "1"}, json={"detail": "too much is waiting"})
+        else:
+            route.continue_()
+
+    page.route("**/v1/predict", busy_once)
+    page.click("#start")
+    expect(page.locator("#told")).to_have_text("0 of 40 rows reviewed")
+    assert len(asked) == 2
+    assert "503" in pages.faults.pop()
+
+
 def test_an_empty_file_and_another_one(pages, tmp_path, table):
     (tmp_path / "empty.csv").write_text("text,tags\n")
     page = pages.open("review")

@@ -3,11 +3,11 @@
 let token = "";
 let model = null;
 
-/** A refusal of the service, with its status and its own words. */
+/** A refusal of the service, with its status, its own words, and the seconds after which to come back (0: never). */
 export class Refusal extends Error {
-  constructor(status, detail) {
+  constructor(status, detail, retryAfter) {
     super(detail);
-    this.status = status;
+    Object.assign(this, { status, retryAfter });
   }
 }
 
@@ -36,13 +36,13 @@ async function ask(method, path, body, signal) {
   } catch {
     // no problem+json: the status has to do
   }
-  throw new Refusal(answer.status, detail);
+  throw new Refusal(answer.status, detail, Number(answer.headers.get("Retry-After")) || 0);
 }
 
 function query(fields) {
   const given = new URLSearchParams(fields);
   if (model !== null) given.set("model", model);
-  return given.size ? `?${given}` : "";
+  return `?${given}`;
 }
 
 /** A caller whose newer question cancels its older one: the newest answer wins. */
@@ -59,6 +59,18 @@ export function newest(asking) {
       throw error;
     }
   };
+}
+
+/** Work that waits as long as a busy service asks it to, at most `tries` times. */
+export async function patiently(work, tries = 20) {
+  for (let left = tries; ; left -= 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!error.retryAfter || !left) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * error.retryAfter));
+    }
+  }
 }
 
 export const predict = (texts, k, signal) =>

@@ -8,9 +8,22 @@ import { counted, t } from "./language.js";
 import { finalTags, Queue } from "./queue.js";
 import { keyed, TagList } from "./tag_list.js";
 
-const ASKED = 50; // rows a request
 const ANSWERS = 15; // labels a row
-const SENT = 200; // corrections a request
+const PART_ROWS = 50, PART_CHARACTERS = 2_000_000; // of one request: well below what a service takes
+
+/** Rows in parts that fit into a request. */
+function* parts(rows) {
+  let part = [], characters = 0;
+  for (const row of rows) {
+    if (part.length && (part.length === PART_ROWS || characters + row.text.length > PART_CHARACTERS)) {
+      yield part;
+      [part, characters] = [[], 0];
+    }
+    part.push(row);
+    characters += row.text.length;
+  }
+  if (part.length) yield part;
+}
 
 export class ReviewView {
   constructor(root, { fail, tell }) {
@@ -102,10 +115,11 @@ export class ReviewView {
     const rows = this.texts();
     document.getElementById("start").disabled = true;
     try {
-      for (let first = 0; first < rows.length; first += ASKED) {
-        document.getElementById("asking").textContent = t("review_asking", { n: first + 1, all: rows.length });
-        const part = rows.slice(first, first + ASKED);
-        const answers = await api.predict(part.map((row) => row.text), ANSWERS);
+      let n = 0;
+      for (const part of parts(rows)) {
+        document.getElementById("asking").textContent = t("review_asking", { n: n + 1, all: rows.length });
+        const answers = await api.patiently(() => api.predict(part.map((row) => row.text), ANSWERS));
+        n += part.length;
         part.forEach((row, place) => Object.assign(row, { labels: answers[place], decided: new Map(), done: false, sent: false }));
       }
       rows.forEach((row, number) => { row.number = number; });
@@ -214,9 +228,8 @@ export class ReviewView {
     if (!rows.length) return this.tell(t("review_sent_already"));
     let n = 0;
     try {
-      for (let first = 0; first < rows.length; first += SENT) {
-        const part = rows.slice(first, first + SENT);
-        const answer = await api.learn(part.map((row) => row.text), part.map(finalTags));
+      for (const part of parts(rows)) {
+        const answer = await api.patiently(() => api.learn(part.map((row) => row.text), part.map(finalTags)));
         for (const row of part) row.sent = true;
         n += answer.accepted;
       }
