@@ -21,7 +21,13 @@ LOOKS = {
     "phone-dark": PHONE | {"color_scheme": "dark", "locale": "de-DE"},
 }
 WHOLE = ("desktop-light", "phone-dark")
-KEPT = {("tag", "desktop-light"), ("review", "desktop-dark"), ("tree", "phone-dark"), ("tag", "phone-light"), ("model", "desktop-light")}
+KEPT = {
+    ("tag", "desktop-light"),
+    ("tag", "phone-light"),
+    ("review", "desktop-dark"),
+    ("tree", "phone-dark"),
+    ("model", "desktop-light"),
+}
 
 
 @pytest.mark.parametrize("look", LOOKS)

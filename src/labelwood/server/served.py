@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from scipy import sparse
 from labelwood.calibration.fitted import FittedCalibration
 from labelwood.errors import DataError, LabelwoodError
 from labelwood.features.tokens import as_texts
-from labelwood.labelspace.names import name_ids, unknown_label
+from labelwood.labelspace.names import name_ids, padded_counts, unknown_label
 from labelwood.loading import load
 from labelwood.models.base import Model
 from labelwood.server.label_search import LabelSearch
@@ -62,11 +63,10 @@ class ServedModel:
         """The model itself, without the words of a tagger."""
         return self.loaded.model_ if isinstance(self.loaded, Tagger) else self.loaded
 
-    @property
+    @cached_property
     def label_counts(self) -> npt.NDArray[np.int64]:
-        """The training rows of each label."""
-        counts: npt.NDArray[np.int64] = self.model.fitted_.trained_on.label_counts
-        return counts
+        """The training rows of each label; 0 for labels that came after training."""
+        return padded_counts(self.model.fitted_.trained_on.label_counts, self.n_labels)
 
     @property
     def n_labels(self) -> int:
@@ -76,7 +76,9 @@ class ServedModel:
     @property
     def calibration(self) -> FittedCalibration | None:
         """How sure its answers are and which labels are assigned; None if that was not learnt."""
-        return self.loaded.fitted_.calibration if isinstance(self.loaded, Tagger) else None
+        if not isinstance(self.loaded, Tagger) or self.loaded.fitted_.calibration is None:
+            return None
+        return self.loaded.fitted_.sure()
 
     def predict_texts(self, texts: Sequence[str], k: int) -> Answers:
         """The k best labels of each text, on one thread: batches run beside each other."""
@@ -85,6 +87,8 @@ class ServedModel:
         state = self.loaded.fitted_
         if state.calibration is None:
             return Answers(state.predict(texts, k, 1))
+        if not state.late.plain:  # labels were retired or added since
+            return Answers(state.predict(texts, k, 1), state.known(texts, 1))
         features = state.words.rows(as_texts(texts), 1)
         top = state.model.predict(state.model.inputs(features, texts), min(k, self.n_labels), 1)
         return Answers(top, np.asarray(np.diff(features.indptr) > 0))
@@ -147,6 +151,7 @@ def load_served(name: str, folder: Path, background: ThreadPoolExecutor, *, veri
     classes = model.fitted_.trained_on.classes
     label_names = classes.names if classes.names is not None else tuple(map(str, classes.array().tolist()))
     if isinstance(loaded, Tagger):
+        label_names = loaded.fitted_.label_names
         loaded.predict_top(["a first question"], 1)
     search = background.submit(LabelSearch, label_names)
     manifest = read_manifest(folder)
