@@ -115,7 +115,7 @@ def service(folders):
 def browser():
     expect.set_options(timeout=10_000)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield chromium
         chromium.close()
 

@@ -134,6 +134,14 @@ def test_a_service_that_asks_for_a_token_to_read(pages, folders, serve, token, t
     assert pages.faults.pop().startswith("Failed to load resource: the server responded with a status of 401")
 
 
+def test_skipping_to_the_content_stays_in_the_view(pages):
+    page = pages.open("model")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Model card")
+    page.locator(".skip").press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Model card")
+
+
 def test_keyboard_alone_reaches_everything(typed):
     typed.evaluate("document.activeElement.blur()")
     seen = []

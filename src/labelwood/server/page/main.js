@@ -66,8 +66,11 @@ function render() {
   views.model.render(about);
 }
 
+let name = "tag";
+
+/** Show the view that the address names; "#main" and the like stay where they are. */
 function front() {
-  const name = NAMES.includes(location.hash.slice(1)) ? location.hash.slice(1) : "tag";
+  if (NAMES.includes(location.hash.slice(1))) name = location.hash.slice(1);
   for (const other of NAMES) byId(other).hidden = other !== name;
   for (const link of byId("views").children) {
     if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");

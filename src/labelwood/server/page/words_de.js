@@ -82,7 +82,7 @@ export const DE = {
   tree_tags_many: "{n} Tags",
 
   review_title: "Eine Tabelle prüfen",
-  review_lead: "Laden Sie eine CSV-Datei. Zuerst sehen Sie, wobei das Modell am unsichersten ist oder wo es den Tags der Datei widerspricht. Die Datei bleibt in Ihrem Browser; nur ihre Texte gehen an diesen Dienst.",
+  review_lead: "Öffnen Sie eine CSV-Datei. Zuerst sehen Sie, wobei das Modell am unsichersten ist oder wo es den Tags der Datei widerspricht. Die Datei bleibt in Ihrem Browser; nur ihre Texte gehen an diesen Dienst.",
   review_drop: "CSV-Datei hierher ziehen",
   review_choose: "Datei auswählen",
   review_columns: "Spalten",

@@ -82,7 +82,7 @@ export const EN = {
   tree_tags_many: "{n} tags",
 
   review_title: "Review a table",
-  review_lead: "Upload a CSV file. You see first what the model is least sure of, or where it contradicts the tags in the file. The file stays in your browser; only its texts are sent to this service.",
+  review_lead: "Open a CSV file. You see first what the model is least sure of, or where it contradicts the tags in the file. The file stays in your browser; only its texts are sent to this service.",
   review_drop: "Drop a CSV file here",
   review_choose: "Choose a file",
   review_columns: "Columns",
