@@ -69,9 +69,10 @@ def test_rows_get_as_many_tags_as_fit(cli, folder, tables, tmp_path):
 
 
 def test_the_k_best_and_their_scores_stay_to_be_had(cli, folder, tables, tmp_path):
+    out = tmp_path / "a.csv"
     for arguments in (["-k", 3], ["--no-assign"]):
-        cli("predict", folder, tables[1], "--text", "body", *arguments, "--shape", "long", "--out", tmp_path / "a.csv", "--force")
-        rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
+        cli("predict", folder, tables[1], "--text", "body", *arguments, "--shape", "long", "--out", out, "--force")
+        rows = list(csv.DictReader(out.read_text().splitlines()))
         assert "score" in rows[0]
         assert len(rows) == 400 * (3 if "-k" in arguments else 5)
     lines = cli("predict", folder, tables[1], "--text", "body", "--assign", "-k", 1, "-q").out.splitlines()
