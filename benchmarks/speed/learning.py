@@ -133,9 +133,9 @@ def precision(tagger: lw.Tagger, asked: list[Row], labels: set[str] | None) -> t
 
 
 def compare(rows: list[Row], asked: list[Row], n_labels: int, n_rows: int, seed: int, threads: int) -> list[float]:
-    """(CPU of learn as a share of train, the same without calibration, of the calls alone; right answers of new labels)
+    """Three CPU shares of learn, then the right answers of new labels by a full fit and by learn; prints a line.
 
-    of the tagger that was trained on all rows and of the one that learnt; one line of the table is printed.
+    The shares: of train, of train without calibration, of the call of fit alone.
     """
     new_labels, earlier, lesson = drawn(rows, asked, n_labels, n_rows, seed)
     with tempfile.TemporaryDirectory() as name:
