@@ -125,7 +125,11 @@ def updated_tree(
     for chosen in (warm, cold):
         if not len(chosen):
             continue
-        data = few if chosen is warm else _rows_for_cold(update, grown.tree, cold, match)
+        if chosen is warm:
+            data = few
+            earlier = replace(start, first_block=start.first_block[warm], n_children=start.n_children[warm])
+        else:
+            data, earlier = _rows_for_cold(update, grown.tree, cold, match), None
         with_negatives = nodes
         if match is not None:
             brought = matched_rows(tree, wide, data.rows, match.link, match.beam, threads)
@@ -139,7 +143,7 @@ def updated_tree(
             options=data.options,
             progress=progress,
             what="updating classifiers",
-            earlier=replace(start, first_block=start.first_block[chosen], n_children=start.n_children[chosen]),
+            earlier=earlier,
             row_cost=data.row_cost,
         )
         parts.append(BlockRange(trained, 0, len(trained.child_start) - 1))
