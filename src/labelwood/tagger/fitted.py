@@ -133,8 +133,24 @@ class FittedTagger:
         answers = self.predict(texts, sure.width, n_threads)
         unknown = ~self.known(texts, n_threads)
         answers.labels[unknown], answers.scores[unknown] = PAD, -np.inf
-        top = sure.assigned(answers)
+        top = self._with_given(sure.assigned(answers), texts)
         return top if k is None else top.cut(k)
+
+    def ranked(self, texts: Sequence[str], k: int, n_threads: int | None) -> TopK:
+        """The k best labels of each text with probabilities in place of scores, most probable first."""
+        return self._with_given(self.sure().ranked(self.predict(texts, k, n_threads)), texts).cut(k)
+
+    def _with_given(self, top: TopK, texts: Sequence[str]) -> TopK:
+        """The answers with those of corrected texts that wait to be learnt: a person gave them, so they are certain."""
+        given = self.late.given(texts)
+        if not given:
+            return top
+        wide = empty(len(top), max(top.k, *map(len, given.values())))
+        wide.labels[:, : top.k], wide.scores[:, : top.k] = top.labels, top.scores
+        for row, labels in given.items():
+            wide.labels[row], wide.scores[row] = PAD, -np.inf
+            wide.labels[row, : len(labels)], wide.scores[row, : len(labels)] = labels, 1.0
+        return wide
 
     def explain(self, text: str, label: str, n_threads: int | None) -> TagReason:
         """Why one text gets a label."""

@@ -51,6 +51,9 @@ def changed_labels(
     blank = next((name for name in names if not isinstance(name, str) or not name.strip()), None)
     if blank is not None:
         raise DataError(f"a label name must have words, but is {blank!r}")
+    twice = next((name for place, name in enumerate(names) if n_names == 0 and name in names[:place]), None)
+    if twice is not None:
+        raise DataError(f"the label {twice!r} is named twice")
     if action == "add":
         return _added(state, names, text, n_threads)
     if action == "rename":
@@ -85,6 +88,8 @@ def _added(
 
 def _renamed(state: FittedTagger, old: str, new: str) -> tuple[FittedTagger, str]:
     _check_known(state, old)
+    if new == old:
+        raise DataError(f"the label {old!r} has that name already")
     if new in state.ids:
         raise DataError(f"the label {new!r} is there already; merge {old!r} into it, or choose another name")
     trained_on = state.model.trained_on

@@ -113,17 +113,19 @@ class LateAnswers:
 
     def _corrected(self, top: TopK, texts: Sequence[str]) -> TopK:
         """The answers, for a text that a person gave labels: these and no others."""
-        if not self.corrected:
-            return top
-        for row, text in enumerate(text_hashes(texts)):
-            given = self.corrected.get(int(text))
-            if given is None:
-                continue
+        for row, given in self.given(texts).items():
             best = max(CORRECTED, float(top.scores[row, 0]) if top.labels[row, 0] >= 0 else CORRECTED)
             top.labels[row], top.scores[row] = PAD, -np.inf
             n = min(len(given), top.k)
             top.labels[row, :n], top.scores[row, :n] = given[:n], best
         return top
+
+    def given(self, texts: Sequence[str]) -> dict[int, tuple[int, ...]]:
+        """Row -> the labels that a person gave to this very text, for the texts that wait to be learnt."""
+        if not self.corrected:
+            return {}
+        hashes = enumerate(text_hashes(texts).tolist())
+        return {row: self.corrected[text] for row, text in hashes if text in self.corrected}
 
     # explaining
 

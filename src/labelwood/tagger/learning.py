@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.calibration.fit import calibration_of, enough_rows
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
 from labelwood.features.tokens import as_texts
 from labelwood.labelspace.names import label_matrix
+from labelwood.models.fit_input import checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.models.registry import ONE_VS_ALL_WORK, model_class
 from labelwood.progress import SILENT, Progress
@@ -262,7 +264,7 @@ def _is_due(state: FittedTagger, rows: KeptRows) -> bool:
 
 
 def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progress: Progress) -> FittedTagger:
-    """The tagger whose model is trained again on all rows."""
+    """The tagger whose model is trained again on all rows; so is what says how sure it is."""
     x, y = rows.x(state.words.n_features), rows.y(len(state.label_names))
     if not y.nnz:
         raise DataError("no row has a label any more: there is nothing to train on")
@@ -271,12 +273,16 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
         feature_names = state.words.feature_names()
     except ParamError:  # hashing keeps none
         feature_names = None
-    model.fit(Dataset(x, y, label_names=state.label_names, feature_names=feature_names), progress=progress)
+    data = Dataset(x, y, label_names=state.label_names, feature_names=feature_names)
+    model.fit(data, progress=progress)
     texts = state.texts
     if texts is not None:
         numbers = rows.arrays["numbers"].tolist()
         texts = tuple(texts[number] if number < len(texts) else "" for number in numbers)
-    return _settled(state, model.fitted_, rows.renumbered(), texts)
+    calibration = state.calibration
+    if calibration is not None and enough_rows(held := checked_input(data, progress=progress)):
+        calibration = calibration_of(model, held, calibration.rule)  # another model is sure of other things
+    return replace(_settled(state, model.fitted_, rows.renumbered(), texts), calibration=calibration)
 
 
 def _updated_tree(state: FittedTagger, removed: KeptRows, n_threads: int | None, progress: Progress) -> FittedTagger:
