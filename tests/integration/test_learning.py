@@ -261,6 +261,24 @@ def test_changes_that_make_no_sense_are_refused(change, message):
     assert tagger.fitted_ is state
 
 
+def test_what_was_decided_is_not_decided_again():
+    tagger = trained("popular")
+    tagger.change_labels("retire", "meat")
+    tagger.change_labels("forbid", "baking", "misc")
+    state = tagger.fitted_
+    for change, message in (
+        (("retire", "meat"), "'meat' is retired already"),
+        (("retire", "baking"), "'baking' is forbidden already"),
+        (("forbid", "misc"), "'misc' is forbidden already"),
+        (("merge", "italian", "meat"), "'meat' is retired: nothing would be answered; add it again first"),
+        (("rename", "italian", "misc"), "'misc' is forbidden; choose another name"),
+    ):
+        with pytest.raises(DataError, match=message):
+            tagger.change_labels(*change)
+        assert tagger.fitted_ is state
+    assert tagger.change_labels("add", "meat", "baking") == "'meat', 'baking' are answered again"
+
+
 def test_a_failure_leaves_the_tagger_as_it_was(monkeypatch):
     tagger = trained()
     state = tagger.fitted_
