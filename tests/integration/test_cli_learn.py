@@ -97,7 +97,8 @@ def test_a_tagger_that_assigns_tags_assigns_new_ones(name, cli, tmp_path):
     (tmp_path / "rows.csv").write_text("text,labels\n" + "\n".join(rows) + "\n")
     train = ("train", tmp_path / "rows.csv", "--model", name, "--assign", "f1", "--threads", 1)
     assert cli(*train, "--out", tmp_path / "t").code == 0
-    (tmp_path / "new.csv").write_text("text,labels\nsushi with raw fish,japanese\nsashimi and raw fish,japanese\n")
+    texts = ["sushi with raw fish", "sashimi and raw fish", *(f"sushi number{n} and raw fish" for n in range(6))]
+    (tmp_path / "new.csv").write_text("text,labels\n" + "".join(f"{text},japanese\n" for text in texts))
     assert cli("learn", tmp_path / "t", tmp_path / "new.csv").code == 0
     (tmp_path / "ask.csv").write_text("text\nsushi with raw fish\nraw fish sashimi\ntomato pasta\n")
     asked = cli("predict", tmp_path / "t", tmp_path / "ask.csv")

@@ -113,19 +113,23 @@ class LateAnswers:
 
     def _corrected(self, top: TopK, texts: Sequence[str]) -> TopK:
         """The answers, for a text that a person gave labels: these and no others."""
-        for row, given in self.given(texts).items():
+        if not self.corrected:
+            return top
+        for row, text in enumerate(text_hashes(texts).tolist()):
+            given = self.corrected.get(text)
+            if given is None:
+                continue
             best = max(CORRECTED, float(top.scores[row, 0]) if top.labels[row, 0] >= 0 else CORRECTED)
             top.labels[row], top.scores[row] = PAD, -np.inf
             n = min(len(given), top.k)
             top.labels[row, :n], top.scores[row, :n] = given[:n], best
         return top
 
-    def given(self, texts: Sequence[str]) -> dict[int, tuple[int, ...]]:
-        """Row -> the labels that a person gave to this very text, for the texts that wait to be learnt."""
+    def certain(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which texts a person gave labels, and nothing has learnt yet: what is answered there is no guess."""
         if not self.corrected:
-            return {}
-        hashes = enumerate(text_hashes(texts).tolist())
-        return {row: self.corrected[text] for row, text in hashes if text in self.corrected}
+            return np.zeros(len(texts), bool)
+        return np.array([text in self.corrected for text in text_hashes(texts).tolist()], bool)
 
     # explaining
 
