@@ -8,7 +8,8 @@ rows, with all rows that have one; other rows fill these up to 1,000. A tagger i
 and saving: `train` as it is (with held-out rows for probabilities) and without these, and `learn`; then the calls of
 Tagger.fit and Tagger.learn alone. P@5 of the new labels: right answers among the first five that are new labels,
 divided by five times the test rows that have one. --held-out asks a fifth of the training rows in place of the test
-rows, to choose settings by.
+rows, to choose settings by. The last two columns: how probable the tagger that learnt calls new labels among its first
+five answers, and how often they are right.
 """
 
 from __future__ import annotations
@@ -35,18 +36,10 @@ DATA = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).parents[2] / ".."
 FEWEST_ROWS, MOST_ROWS = 3, 25  # of a new label: 100 labels must fit into 1,000 rows
 K = 5
 COLUMNS = (
-    *(
-        "seed",
-        "new labels",
-        "rows",
-        "train, CPU s",
-        "train --assign none",
-        "learn",
-        "of train",
-        "of train --assign none",
-    ),
-    *("Tagger.fit", "Tagger.learn", "of fit", f"P@{K} of new labels, full fit (right)", "learn"),
-    *(f"P@{K} of all labels, full fit", "learn"),
+    *("seed", "new labels", "rows", "train, CPU s", "train --assign none", "learn"),
+    *("of train", "of train --assign none", "Tagger.fit", "Tagger.learn", "of fit"),
+    *(f"P@{K} of new labels, full fit (right)", "learn", f"P@{K} of all labels, full fit", "learn"),
+    *("new labels: probability", "right"),
 )
 Row = dict[str, Any]
 
@@ -132,6 +125,18 @@ def precision(tagger: lw.Tagger, asked: list[Row], labels: set[str] | None) -> t
     return 100 * right / (K * len(rows)), right
 
 
+def sureness(tagger: lw.Tagger, asked: list[Row], labels: set[str]) -> tuple[float, float]:
+    """(mean probability, share that is right) of some labels where they are among the first five answers."""
+    probable, right = [], []
+    matrix = tagger.predict_proba([row["text"] for row in asked], K)
+    for row, start, end in zip(asked, matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+        for label, probability in zip(matrix.indices[start:end], matrix.data[start:end], strict=True):
+            if tagger.label_names[label] in labels:
+                probable.append(probability)
+                right.append(tagger.label_names[label] in row["labels"])
+    return float(np.mean(probable)), float(np.mean(right))
+
+
 def compare(rows: list[Row], asked: list[Row], n_labels: int, n_rows: int, seed: int, threads: int) -> list[float]:
     """Three CPU shares of learn, then the right answers of new labels by a full fit and by learn; prints a line.
 
@@ -157,6 +162,7 @@ def compare(rows: list[Row], asked: list[Row], n_labels: int, n_rows: int, seed:
         (learnt_new, learnt_right), (fitted_new, fitted_right) = (
             precision(tagger, asked, new_labels) for tagger in (learnt, fitted)
         )
+        sure = sureness(learnt, asked, new_labels)
         learnt_all, fitted_all = (precision(tagger, asked, None)[0] for tagger in (learnt, fitted))
     shares = [learn_cpu / fit_cpu, learn_cpu / plain_cpu, learn_call / fit_call]
     cells = [
@@ -168,6 +174,7 @@ def compare(rows: list[Row], asked: list[Row], n_labels: int, n_rows: int, seed:
         f"{fitted_new:.2f} ({fitted_right})",
         f"{learnt_new:.2f} ({learnt_right})",
         *(f"{value:.2f}" for value in (fitted_all, learnt_all)),
+        *(f"{value:.3f}" for value in sure),
     ]
     print(f"| {' | '.join(cells)} |", flush=True)
     return [*shares, fitted_right, learnt_right]
