@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import labelwood
+from labelwood.calibration.fitted import NEW_POWER
 from labelwood.errors import DataError, ParamError
 from labelwood.models.registry import model_names
 from labelwood.tagger import learning
@@ -83,6 +84,20 @@ def test_a_corrected_text_that_has_no_tags_is_given_none(monkeypatch):
     tagger.learn([text], [[]])
     assert tagger.predict([text, "steak"], assign=True)[0] == []
     assert tagger.predict_proba([text]).nnz == 0
+
+
+def test_new_tags_are_less_sure_until_the_model_is_trained_again(tmp_path):
+    tagger = trained(assign="f1")
+    tagger.learn(*SUSHI)
+    tagger = saved(tagger, tmp_path / "m")
+    state = tagger.fitted_
+    answers = state.predict([SUSHI[0][0]], 5, 1)
+    sure = state.sure()
+    place = answers.labels[0].tolist().index(state.ids["japanese"])
+    of_rare = sure.curves[2](answers.scores[0, place : place + 1])[0]
+    assert sure.probabilities(answers)[0, place] == pytest.approx(of_rare**NEW_POWER)
+    tagger.learn([], [], refit=True)
+    assert tagger.calibration_.n_judged == 5
 
 
 def test_a_refit_learns_anew_how_sure_it_is():
