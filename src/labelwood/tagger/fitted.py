@@ -178,7 +178,13 @@ class FittedTagger:
     def _calibration_now(self) -> FittedCalibration | None:
         """The calibration with the rows that labels have by now; new labels count as rare ones."""
         counts = padded_counts(self.model.trained_on.label_counts, len(self.label_names))
-        return None if self.calibration is None else replace(self.calibration, counts=counts)
+        if self.calibration is None:
+            return None
+        # Labels that wait are answered by their examples, which are about as often right as they look (one-vs-all on
+        # CookingStackExchange, held-out rows: 0.225 on average, 0.197 right): only labels that a model was taught shrink.
+        taught = self.model.n_labels > self.calibration.n_judged
+        n_judged = self.calibration.n_judged if taught else len(counts)
+        return replace(self.calibration, counts=counts, n_judged=n_judged)
 
     def known(self, texts: Sequence[str], n_threads: int | None) -> npt.NDArray[np.bool_]:
         """Which texts hold a word that the tagger knows."""
