@@ -181,7 +181,7 @@ class FittedTagger:
         if self.calibration is None:
             return None
         # Labels that wait are answered by their examples, which are about as often right as they look (one-vs-all on
-        # CookingStackExchange, held-out rows: 0.225 on average, 0.197 right): only labels that a model was taught shrink.
+        # CookingStackExchange, held-out rows: 0.225 on average, 0.197 right): only what a model was taught shrinks.
         taught = self.model.n_labels > self.calibration.n_judged
         n_judged = self.calibration.n_judged if taught else len(counts)
         return replace(self.calibration, counts=counts, n_judged=n_judged)
