@@ -32,7 +32,7 @@ from labelwood.server.schemas import (
     encode,
 )
 from labelwood.server.served import ServedModel
-from labelwood.topk import PAD, TopK
+from labelwood.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
     from labelwood.server.app import App
@@ -103,22 +103,20 @@ def _judge(served: ServedModel, texts: Sequence[str], labels: Sequence[Sequence[
     y = sparse.csr_matrix((np.ones(len(flat), np.float32), flat, starts), shape=(len(texts), len(names)))
     counts = padded_counts(served.label_counts, len(names))
     sure = served.calibration
-    answers = served.predict_texts(texts, max(_PLACES, sure.width if sure is not None else 0))
-    places = min(_PLACES, answers.top.k)
+    top = served.predict_texts(texts, _PLACES).top
+    places = min(_PLACES, top.k)
     found = []
     if counts.any():
         n_train = served.model.fitted_.trained_on.n_rows
-        report = band_report(answers.top, y, counts, k=places, n_bands=len(BANDS), n_train=n_train)
+        report = band_report(top, y, counts, k=places, n_bands=len(BANDS), n_train=n_train)
         found = [
             FoundInBand(name, int(report["truth"][number]), int(report["hits"][number]))
             for number, name in enumerate(BANDS)
         ]
     answer = JudgeAnswer(len(texts), len(unknown), places, found)
-    if sure is None or answers.known is None:
+    if sure is None or not isinstance(served.loaded, Tagger):
         return answer
-    unsure = TopK(answers.top.labels.copy(), answers.top.scores.copy())
-    unsure.labels[~answers.known], unsure.scores[~answers.known] = PAD, -np.inf
-    judgement = judged(sure.assigned(unsure), sure.ranked(answers.top.cut(places)), y, counts)
+    judgement = judged(served.loaded.fitted_.assigned(texts, None, 1), sure.ranked(top), y, counts)
     answer.measured = Measured(
         {name: list(figure) for name, figure in judgement.assigned.items()},
         judgement.given,

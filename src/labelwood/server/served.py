@@ -15,7 +15,6 @@ from scipy import sparse
 
 from labelwood.calibration.fitted import FittedCalibration
 from labelwood.errors import DataError, LabelwoodError
-from labelwood.features.tokens import as_texts
 from labelwood.labelspace.names import name_ids, padded_counts, unknown_label
 from labelwood.loading import load
 from labelwood.models.base import Model
@@ -30,14 +29,18 @@ Identity = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The best labels of some rows, and which of the rows hold a word that the model knows (None: not asked)."""
+    """The best labels of some rows.
+
+    known: which rows hold a word that the model knows; certain: which a person gave these labels (None: not asked).
+    """
 
     top: TopK
     known: npt.NDArray[np.bool_] | None = None
+    certain: npt.NDArray[np.bool_] | None = None
 
     def __getitem__(self, rows: slice) -> Answers:
         """The answers of some rows."""
-        return Answers(self.top[rows], None if self.known is None else self.known[rows])
+        return Answers(self.top[rows], *(None if of is None else of[rows] for of in (self.known, self.certain)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +66,9 @@ class ServedModel:
         """The model itself, without the words of a tagger."""
         return self.loaded.model_ if isinstance(self.loaded, Tagger) else self.loaded
 
-    @cached_property
+    @cached_property  # asked for by every search: 8 MB for a million labels
     def label_counts(self) -> npt.NDArray[np.int64]:
-        """The training rows of each label; 0 for labels that came after training."""
+        """The training rows of each label; 0 for those that came later."""
         return padded_counts(self.model.fitted_.trained_on.label_counts, self.n_labels)
 
     @property
@@ -87,11 +90,7 @@ class ServedModel:
         state = self.loaded.fitted_
         if state.calibration is None:
             return Answers(state.predict(texts, k, 1))
-        if not state.late.plain:  # labels were retired or added since
-            return Answers(state.predict(texts, k, 1), state.known(texts, 1))
-        features = state.words.rows(as_texts(texts), 1)
-        top = state.model.predict(state.model.inputs(features, texts), min(k, self.n_labels), 1)
-        return Answers(top, np.asarray(np.diff(features.indptr) > 0))
+        return Answers(*state.predict_known(texts, k, 1), state.late.certain(texts))
 
     def predict_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]], k: int) -> Answers:
         """The k best labels of rows given as (feature numbers, values)."""
@@ -151,7 +150,7 @@ def load_served(name: str, folder: Path, background: ThreadPoolExecutor, *, veri
     classes = model.fitted_.trained_on.classes
     label_names = classes.names if classes.names is not None else tuple(map(str, classes.array().tolist()))
     if isinstance(loaded, Tagger):
-        label_names = loaded.fitted_.label_names
+        label_names = loaded.label_names  # with those that came after training
         loaded.predict_top(["a first question"], 1)
     search = background.submit(LabelSearch, label_names)
     manifest = read_manifest(folder)
