@@ -18,9 +18,11 @@ export function labelSearch(choose, fail) {
     on: { input: search, keydown: keys, blur: close },
   });
   let active = -1;
+  let eager = false; // Enter came before the list for what was typed
 
   async function search() {
     const text = input.value.trim();
+    eager = false;
     if (!text) return close();
     try {
       const answer = await asking(text);
@@ -40,6 +42,7 @@ export function labelSearch(choose, fail) {
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
     activate(0);
+    if (eager) return take(list.children[0].dataset.name);
     say(counted("hits", found.length));
   }
 
@@ -68,13 +71,19 @@ export function labelSearch(choose, fail) {
 
   function take(name) {
     input.value = "";
+    eager = false;
     close();
     choose(name);
   }
 
+  function enter() {
+    if (active >= 0 && list.dataset.query === input.value.trim()) take(list.children[active].dataset.name);
+    else eager = true;
+  }
+
   function keys(event) {
     if (event.key === "Escape" && !list.hidden) close();
-    else if (event.key === "Enter" && active >= 0 && list.dataset.query === input.value.trim()) take(list.children[active].dataset.name);
+    else if (event.key === "Enter" && input.value.trim()) enter();
     else if (event.key === "ArrowDown" && !list.hidden) activate(active + 1);
     else if (event.key === "ArrowUp" && !list.hidden) activate(active - 1);
     else {
