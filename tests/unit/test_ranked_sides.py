@@ -14,9 +14,11 @@ from labelwood.models.ensemble.cross_fitting import held_parts
 from labelwood.models.ensemble.label_words import LabelWords, words_of
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
-from labelwood.models.ensemble.near_rows import NearRows
+from labelwood.models.ensemble.near_rows import N_NEAR, NearRows
+from labelwood.models.ensemble.pairs import beside_each_other
+from labelwood.models.ensemble.sides import COLUMNS, Sides
 from labelwood.models.ensemble.together import Together
-from labelwood.topk import TopK
+from labelwood.topk import TopK, empty
 
 N_LABELS, N_WORDS = 40, 200
 
@@ -138,30 +140,57 @@ def test_words_of_a_name_are_stems():
     assert words_of("Bell-peppers, (Cherries) & potatoes glass") == ["bell", "pepper", "cherry", "potato", "glass"]
 
 
-def test_names_that_stand_in_a_row_are_proposed():
-    x = sparse.csr_matrix(np.array([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]], np.float32))
-    words = LabelWords.of(["bell peppers", "bells", "soup"], ["bell", "pepper", "tea", "soups"], x)
-    y = sparse.csr_matrix(np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0]], np.float32))
-    pairs = words.judged(x, y).pairs(x)
-    whole = {
-        (key // 3, key % 3) for key, share in zip(pairs.keys.tolist(), pairs.values[:, 0], strict=True) if share > 0.97
+class Silent:
+    """A model that answers nothing."""
+
+    def __init__(self, n_features):
+        self.n_features = n_features
+
+    def inputs(self, x, texts):
+        return x
+
+    def predict(self, x, k, n_threads):
+        return empty(x.shape[0], k)
+
+
+def candidates_of(sides, rows):
+    """{(row, label): {column: value}} of what the sides propose."""
+    keys, table = sides.table(rows, 1)
+    n_labels = len(sides.label_counts)
+    return {
+        divmod(key, n_labels): dict(zip(COLUMNS, item, strict=True))
+        for key, item in zip(keys.tolist(), table.tolist(), strict=True)
     }
+
+
+def matrix(rows):
+    return sparse.csr_matrix(np.array(rows, np.float32))
+
+
+def test_names_that_stand_in_a_row_are_proposed():
+    x = matrix([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]])
+    y = matrix([[1, 0, 0], [0, 1, 1], [0, 0, 0]])
+    words = LabelWords.of(["bell peppers", "bells", "soup"], ["bell", "pepper", "tea", "soups"], x).judged(x, y)
+    sides = Sides(Silent(4), NearRows.of(x, y), words, Together.of(y), np.ones(3, np.int64))
+    whole = {pair for pair, known in candidates_of(sides, x).items() if known["name: share"] > 0.97}
     assert whole == {(0, 0), (0, 1), (1, 1), (1, 2)}
 
 
 def test_names_are_found_in_texts_word_by_word():
     phrases = NamePhrases.of(("p:chrome", "Chrome OS", "os", "red apples"))
     said = phrases.rows(["Chrome os and chrome", "apples, red", "a red apple"])
-    y = sparse.csr_matrix(np.array([[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], np.float32))
-    pairs = phrases.judged(said, y).pairs(said)
-    found = dict(zip(pairs.keys.tolist(), pairs.values[:, :3].tolist(), strict=True))
-    assert found[0] == pytest.approx([2, 1, 0])  # twice, once outside "chrome os"
-    assert found[1] == pytest.approx([1, 1, 0])
-    assert found[2] == pytest.approx([1, 0, math.log(2)])
-    assert found[2 * 4 + 3] == pytest.approx([1, 1, math.log(2)])
-    assert set(found) == {0, 1, 2, 11}
-    right = dict(zip(pairs.keys.tolist(), pairs.values[:, 3].tolist(), strict=True))
-    assert right[0] > right[2]
+    x, y = sparse.csr_matrix((3, 2), dtype=np.float32), matrix([[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    sides = Sides(
+        Silent(2), NearRows.of(x, y), None, Together.of(y), np.ones(4, np.int64), phrases.judged(said, y)
+    )  # fmt: skip
+    known = candidates_of(sides, beside_each_other(x, said))
+    found = {pair: [at[f"name: {c}"] for c in ("times", "alone", "first")] for pair, at in known.items()}
+    assert found[0, 0] == pytest.approx([2, 1, 0])  # twice, once outside "chrome os"
+    assert found[0, 1] == pytest.approx([1, 1, 0])
+    assert found[0, 2] == pytest.approx([1, 0, math.log(2)])
+    assert found[2, 3] == pytest.approx([1, 1, math.log(2)])
+    assert set(found) == {(0, 0), (0, 1), (0, 2), (2, 3)}
+    assert sides.phrases.right[0] > sides.phrases.right[2]
 
 
 def test_texts_are_used_where_they_come(data, tmp_path):
@@ -196,29 +225,29 @@ def test_nearest_rows_are_those_of_a_full_product():
     y = sparse.random(200, 20, 0.1, "csr", np.float32, random_state=random)
     y.data[:] = 1
     queries = sparse.random(30, 50, 0.1, "csr", np.float32, random_state=random)
-    near, similarities = NearRows.of(x, y).search(queries, 2)
+    sides = Sides(Silent(50), NearRows.of(x, y), None, Together.of(y), np.ones(20, np.int64))
     unit = [m.toarray() / np.maximum(np.linalg.norm(m.toarray(), axis=1, keepdims=True), 1e-12) for m in (queries, x)]
-    full = np.sort(unit[0] @ unit[1].T, axis=1)[:, ::-1][:, : near.shape[1]]
-    np.testing.assert_allclose(similarities, full, atol=1e-5)
-    row, place = 4, 2
-    assert similarities[row, place] == pytest.approx(float(unit[0][row] @ unit[1][near[row, place]]), abs=1e-5)
-    pairs, closest = NearRows.of(x, y).pairs(queries, 1)
-    np.testing.assert_allclose(closest, full[:, 0], atol=1e-5)
-    for key, (votes, best, early) in zip(pairs.keys.tolist(), pairs.values.tolist(), strict=True):
-        has = y.toarray()[near[key // 20], key % 20] * (near[key // 20] >= 0)
-        assert votes == pytest.approx(
-            float((has * similarities[key // 20]).sum() / similarities[key // 20].sum()), abs=1e-5
-        )
-        assert best == pytest.approx(float((has * similarities[key // 20]).max()), abs=1e-5)
-        assert early == has[:5].sum()
+    similar = unit[0] @ unit[1].T
+    assert (similar > 0).sum() > N_NEAR * 30
+    for (row, label), known in candidates_of(sides, queries).items():
+        near = [r for r in np.argsort(-similar[row], kind="stable")[:N_NEAR] if similar[row, r] > 0]
+        has = y.toarray()[near, label] * similar[row, near]
+        assert known["similar rows: votes"] == pytest.approx(has.sum() / similar[row, near].sum(), abs=1e-5)
+        assert known["similar rows: closest"] == pytest.approx(has.max(), abs=1e-5)
+        assert known["similar rows: first five"] == np.count_nonzero(has[:5])
+        assert known["row: closest row"] == pytest.approx(similar[row].max(), abs=1e-5)
 
 
 def test_companions_are_shares_of_rows():
-    y = sparse.csr_matrix(np.array([[1, 1, 0], [1, 1, 0], [1, 0, 1]], np.float32))
+    y = matrix([[1, 1, 0], [1, 1, 0], [1, 0, 1]])
     beside = Together.of(y)
     assert beside.shares.toarray()[0].tolist() == pytest.approx([0, 2 / 6, 0])  # once together is an accident
-    pairs = beside.pairs(TopK.from_lists([[(0, 0.5)]], 3))
-    assert dict(zip(pairs.keys.tolist(), pairs.values[:, 0].tolist(), strict=True)) == pytest.approx({1: 0.5 * 2 / 6})
+    model = Silent(2)
+    model.predict = lambda x, k, n_threads: TopK.from_lists([[(0, 0.5)]], 3)
+    x = sparse.csr_matrix((3, 2), dtype=np.float32)
+    known = candidates_of(Sides(model, NearRows.of(x, y), None, beside, np.ones(3, np.int64)), x[:1])
+    assert known[0, 1]["beside: beside"] == pytest.approx(0.5 * 2 / 6)
+    assert set(known) == {(0, 0), (0, 1)}
 
 
 @pytest.mark.parametrize(("n_rows", "n_parts"), [(1000, 3), (4000, 1)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,12 @@ class BoostedTrees:
     left: npt.NDArray[np.int32]
     value: Floats
     base: float
+    n_features: int
+    native: _native.BoostedTrees = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        quick = _native.BoostedTrees(self.feature, self.threshold, self.left, self.value, self.base, self.n_features)
+        object.__setattr__(self, "native", quick)
 
     @classmethod
     def fit(cls, features: Floats, hits: npt.NDArray[np.bool_], seed: int, n_threads: int | None) -> BoostedTrees:
@@ -62,14 +68,12 @@ class BoostedTrees:
         threshold = np.zeros(shape, np.float32)
         inner = feature >= 0
         threshold[inner] = [edges[f][b] for f, b in zip(feature[inner], bin_[inner], strict=True)]
-        return cls(feature, threshold, left, value, base)
+        return cls(feature, threshold, left, value, base, n_features)
 
     def margins(self, features: Floats, n_threads: int | None) -> Floats:
         """The margin of every item; above 0: more likely right than not."""
         margins = np.empty(len(features), np.float32)
-        _native.boosted_margins(
-            self.feature, self.threshold, self.left, self.value, self.base, features, n_threads or 0, margins
-        )
+        self.native.margins(features, n_threads or 0, margins)
         return margins
 
     def contributions(self, item: Floats) -> tuple[npt.NDArray[np.float64], float]:
@@ -103,7 +107,7 @@ class BoostedTrees:
         behind = left > np.arange(feature.shape[1])
         if np.any(feature >= n_features) or np.any(inner & ~(behind & (left + 1 < feature.shape[1]))):
             raise ModelFileError("ranker: a node of its trees leads nowhere")
-        return cls(feature, arrays["threshold"], left, arrays["value"], float(arrays["base"][0]))
+        return cls(feature, arrays["threshold"], left, arrays["value"], float(arrays["base"][0]), n_features)
 
 
 def _edges(values: Floats) -> Floats:

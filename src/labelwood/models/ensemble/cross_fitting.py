@@ -8,8 +8,9 @@ import numpy.typing as npt
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.name_phrases import NamePhrases
+from labelwood.models.ensemble.pairs import beside_each_other
 from labelwood.models.ensemble.params import EnsembleParams
-from labelwood.models.ensemble.ranked import Ranked, hits_of, without_zeros
+from labelwood.models.ensemble.ranked import Ranked, hits_of
 from labelwood.models.ensemble.sides import COLUMNS, Sides
 from labelwood.models.fit_input import FitInput
 
@@ -36,10 +37,8 @@ def ranked_sides(settings: EnsembleParams, planned: PlannedMember, data: FitInpu
         taught = data.take(kept)
         model = planned.trained(taught, f"part {number} of {len(parts)}")
         said_there = None if said is None else said[kept]
-        said_here = None if said is None else said[held]
-        keys, table = Sides.of(model, taught, said_there).table(
-            without_zeros(data.x[held]), said_here, settings.n_threads
-        )
+        rows = data.x[held] if said is None else beside_each_other(data.x[held], said[held])
+        keys, table = Sides.of(model, taught, said_there).table(rows, settings.n_threads)
         features.append(table)
         hits.append(hits_of(keys, data.y[held]))
     data.progress.step("ranker", 0, 1)

@@ -17,16 +17,15 @@ from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
-from labelwood.models.ensemble.pairs import Floats, ranks_within
+from labelwood.models.ensemble.pairs import Floats, beside_each_other
 from labelwood.models.ensemble.sides import COLUMNS, GROUPS, Sides
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, under
-from labelwood.topk import PAD, TopK
+from labelwood.topk import TopK
 
-_BATCH = 1024  # rows whose candidates are in memory at once
 _NAMES, _PHRASES = "names.", "phrases."
 
 
@@ -49,37 +48,18 @@ class Ranked:
                 "this Ensemble was trained on texts beside features, but is asked with features alone: give a Dataset "
                 "with both, or use labelwood.Tagger"
             )
-        return sparse.hstack([x, phrases.rows(texts)], format="csr", dtype=np.float32)
-
-    def _parts(self, rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, sparse.csr_matrix | None]:
-        """(features without stored zeros, where names stand in the texts) of what `inputs` gives."""
-        if self.sides.phrases is None:
-            return without_zeros(rows), None
-        n_features = self.sides.model.n_features
-        return without_zeros(rows[:, :n_features]), rows[:, n_features:]
+        return beside_each_other(x, phrases.rows(texts))
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
         """The k candidates of every row that the ranker finds most likely, with their probabilities."""
-        labels = np.full((x.shape[0], k), PAD, np.int32)
-        scores = np.full((x.shape[0], k), -np.inf, np.float32)
-        n_labels = len(self.sides.label_counts)
-        for begin in range(0, x.shape[0], _BATCH):
-            keys, table = self.sides.table(*self._parts(x[begin : begin + _BATCH]), n_threads)
-            chances = likely(self.ranker.margins(table, n_threads))
-            rows = keys // n_labels
-            ranks = ranks_within(rows, chances, keys)
-            kept = ranks < k
-            labels[begin + rows[kept], ranks[kept]] = keys[kept] % n_labels
-            scores[begin + rows[kept], ranks[kept]] = chances[kept]
-        return TopK(labels, scores)
+        return self.sides.best(x, k, self.ranker, n_threads)
 
     def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None) -> Explanation:
         """What each side adds to the margin of a label; the model's part is shared out to the words that it names.
 
         A label that no side proposes has the score 0 and no reasons.
         """
-        row, said = self._parts(row)
-        keys, table = self.sides.table(row, said, n_threads)
+        keys, table = self.sides.table(row, n_threads)
         place = int(np.searchsorted(keys, label))
         if place == len(keys) or keys[place] != label:
             return Explanation(label, 0.0, (), ())
@@ -105,6 +85,7 @@ class Ranked:
     ) -> list[Contribution]:
         """The model's push shared out to the features that push the same way inside it."""
         model = self.sides.model
+        row = without_zeros(row[:, : model.n_features])
         pushes = model.explain(model.inputs(row, None), label, n_threads).by_feature()
         same_way = {f: amount for f, amount in pushes.items() if f >= 0 and amount * push > 0}
         total = math.fsum(same_way.values())

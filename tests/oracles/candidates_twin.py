@@ -1,0 +1,84 @@
+"""A plain twin of native/models/ensemble: the table of candidates by dense loops, and boosted trees walked node by node."""
+
+import math
+
+import numpy as np
+
+
+def ranked(values, kept):
+    """The kept labels, largest value first, equal ones by number."""
+    return sorted(kept, key=lambda label: (-values[label], label))
+
+
+def table_of(row, said, answers, arrays, settings):
+    """{label: columns} of one row.
+
+    row: dense features; said: {label: (times, alone + 1, first + 1)} or None; answers: for each model a list of
+    (label, score). arrays: dense matrices and vectors of the sides; settings: numbers by name.
+    """
+    n_labels = len(arrays["label_rows"])
+    unit = row / (np.linalg.norm(row) or 1)
+    similar = arrays["train"] @ unit
+    near = list(ranked(similar, np.flatnonzero(similar > 0).tolist()))[: settings["n_near"]]
+    total = sum(similar[r] for r in near)
+    votes, closest, first = (np.zeros(n_labels) for _ in range(3))
+    for place, r in enumerate(near):
+        for label in np.flatnonzero(arrays["train_labels"][r]):
+            votes[label] += similar[r] / max(total, 1e-9)
+            closest[label] = max(closest[label], similar[r])
+            first[label] += place < 5
+    proposed = {label for answer in answers for label, _ in answer} | set(np.flatnonzero(votes > 0).tolist())
+    shares, strengths, name_ranks = np.zeros(n_labels), np.zeros(n_labels), np.full(n_labels, 99.0)
+    if arrays["word_labels"] is not None:
+        weights = np.where(row != 0, np.maximum(np.abs(row), 1e-6), 0) @ arrays["column_words"]
+        shares = (weights > 0) @ arrays["word_labels"]
+        strengths = weights @ arrays["word_labels"]
+        promise = shares + arrays["right"]
+        likely = np.flatnonzero(shares >= settings["smallest_share"]).tolist()
+        proposed |= set(ranked(promise, likely)[: settings["most_names"]])
+        signs = np.flatnonzero(shares >= settings["least_share"]).tolist()
+        for rank, label in enumerate(ranked(shares * arrays["mass"], signs)[:99]):
+            name_ranks[label] = rank
+    proposed |= set(said or {})
+    beside = np.zeros(n_labels)
+    for label, score in answers[0][: settings["n_sure"]]:
+        beside += max(score, 1e-6) * arrays["beside"][label]
+    proposed |= set(ranked(beside, np.flatnonzero(beside > 0).tolist())[: settings["most_beside"]])
+    table = {}
+    for label in proposed:
+        columns, n_sides = [], float(votes[label] > 0) + float(shares[label] >= settings["smallest_share"])
+        for answer in answers:
+            given = dict(answer)
+            score, rank = given.get(label, 0.0), next((p for p, (a, _) in enumerate(answer) if a == label), 99)
+            columns += [score, rank, score / max(answer[0][1], 1e-9) if answer and label in given else 0.0]
+            n_sides += score > 0
+        columns += [votes[label], closest[label], first[label]]
+        if shares[label] >= settings["least_share"] and arrays["word_labels"] is not None:
+            whole = shares[label] >= settings["whole"]
+            columns += [shares[label], strengths[label], arrays["right"][label] if whole else -0.5]
+            columns += [arrays["matched"][label] if whole else -0.5, arrays["mass"][label], arrays["words"][label]]
+            columns += [name_ranks[label]]
+        else:
+            columns += [0, 0, -1, -1, -1, 0, 99]
+        if said and label in said:
+            times, alone, place = said[label]
+            columns += [times, alone - 1, math.log1p(place - 1), arrays["phrase_right"][label]]
+        else:
+            columns += [0, 0, 9, -1]
+        columns += [beside[label], arrays["label_rows"][label], np.count_nonzero(row)]
+        columns += [max(answer[0][1], 1e-9) if answer else 1e-9 for answer in answers]
+        columns += [similar[near[0]] if near else 0.0, n_sides]
+        table[label] = columns
+    return table
+
+
+def margin_of(trees, item):
+    """What boosted trees (feature, threshold, left, value, base) say of one item."""
+    feature, threshold, left, value, base = trees
+    margin = base
+    for tree in range(len(feature)):
+        node = 0
+        while feature[tree, node] >= 0:
+            node = left[tree, node] + int(item[feature[tree, node]] > threshold[tree, node])
+        margin += value[tree, node]
+    return margin
