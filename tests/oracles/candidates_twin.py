@@ -1,4 +1,4 @@
-"""A plain twin of native/models/ensemble: the table of candidates by dense loops, and boosted trees walked node by node."""
+"""A plain twin of native/models/ensemble: candidates by dense loops, boosted trees walked node by node."""
 
 import math
 

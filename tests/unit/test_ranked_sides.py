@@ -1,6 +1,7 @@
 """The ensemble with a ranker: what its sides find, and that the whole learns, saves, explains and repeats."""
 
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +11,14 @@ from scipy import sparse
 import labelwood
 from labelwood.errors import DataError, ModelFileError
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.characters import largest_of_rows
 from labelwood.models.ensemble.cross_fitting import held_parts
 from labelwood.models.ensemble.label_words import LabelWords, words_of
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import N_NEAR, NearRows
 from labelwood.models.ensemble.pairs import beside_each_other
-from labelwood.models.ensemble.sides import COLUMNS, Sides
+from labelwood.models.ensemble.sides import Sides, column_names
 from labelwood.models.ensemble.together import Together
 from labelwood.topk import TopK, empty
 
@@ -158,7 +160,7 @@ def candidates_of(sides, rows):
     keys, table = sides.table(rows, 1)
     n_labels = len(sides.label_counts)
     return {
-        divmod(key, n_labels): dict(zip(COLUMNS, item, strict=True))
+        divmod(key, n_labels): dict(zip(column_names(1), item, strict=True))
         for key, item in zip(keys.tolist(), table.tolist(), strict=True)
     }
 
@@ -171,7 +173,7 @@ def test_names_that_stand_in_a_row_are_proposed():
     x = matrix([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]])
     y = matrix([[1, 0, 0], [0, 1, 1], [0, 0, 0]])
     words = LabelWords.of(["bell peppers", "bells", "soup"], ["bell", "pepper", "tea", "soups"], x).judged(x, y)
-    sides = Sides(Silent(4), NearRows.of(x, y), words, Together.of(y), np.ones(3, np.int64))
+    sides = Sides((Silent(4),), NearRows.of(x, y), words, Together.of(y), np.ones(3, np.int64))
     whole = {pair for pair, known in candidates_of(sides, x).items() if known["name: share"] > 0.97}
     assert whole == {(0, 0), (0, 1), (1, 1), (1, 2)}
 
@@ -181,9 +183,9 @@ def test_names_are_found_in_texts_word_by_word():
     said = phrases.rows(["Chrome os and chrome", "apples, red", "a red apple"])
     x, y = sparse.csr_matrix((3, 2), dtype=np.float32), matrix([[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
     sides = Sides(
-        Silent(2), NearRows.of(x, y), None, Together.of(y), np.ones(4, np.int64), phrases.judged(said, y)
+        (Silent(2),), NearRows.of(x, y), None, Together.of(y), np.ones(4, np.int64), phrases.judged(said, y)
     )  # fmt: skip
-    known = candidates_of(sides, beside_each_other(x, said))
+    known = candidates_of(sides, beside_each_other([x, said]))
     found = {pair: [at[f"name: {c}"] for c in ("times", "alone", "first")] for pair, at in known.items()}
     assert found[0, 0] == pytest.approx([2, 1, 0])  # twice, once outside "chrome os"
     assert found[0, 1] == pytest.approx([1, 1, 0])
@@ -208,6 +210,38 @@ def test_texts_are_used_where_they_come(data, tmp_path):
     np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(both, 3).scores, top.scores)
 
 
+@pytest.mark.parametrize("characters", ["yes", "no"])
+def test_characters_are_a_second_model(data, tmp_path, characters):
+    texts = [" ".join(data.feature_names[word] for word in row.indices) + " x" for row in data.x]
+    both = replace(data, texts=texts)
+    model = Ensemble(n_threads=1, ranker_rows=300, characters=characters).fit(both)
+    n_runs = model.structure()["runs of characters"]
+    assert (n_runs > 100) == (characters == "yes")
+    top = model.predict(both, 3)
+    assert model.evaluate(both)["P@1"] > 80
+    said = {c.side for c in model.explain(both.take([0]), int(top.labels[0, 0])).contributions}
+    assert any(side.startswith("the characters say") for side in said) == (characters == "yes")
+    single = model.predict(both.take([5]), 3)
+    np.testing.assert_array_equal(single.labels[0], top.labels[5])
+    np.testing.assert_array_equal(single.scores[0], top.scores[5])
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(both, 3).scores, top.scores)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(both, 3).scores, top.scores)
+
+
+def test_characters_need_texts(data):
+    with pytest.raises(DataError, match="needs texts"):
+        Ensemble(n_threads=1, characters="yes").fit(data)
+
+
+def test_the_largest_values_of_rows_stay():
+    rows = matrix([[1, 3, 2, 3], [0, 1, 0, 0], [2, 2, 2, 2]])
+    kept = [[0, 3, 0, 3], [0, 1, 0, 0], [2, 2, 0, 0]]
+    np.testing.assert_array_equal(largest_of_rows(rows, 2).toarray(), kept)
+    assert largest_of_rows(rows, 4) is rows
+
+
 def test_a_tagger_hands_texts_on(data):
     texts = [" ".join(data.feature_names[word] for word in row.indices) + " x" for row in data.x]
     tagger = labelwood.Tagger("ensemble", n_threads=1, model_params={"ranker_rows": 300}).fit(
@@ -225,7 +259,7 @@ def test_nearest_rows_are_those_of_a_full_product():
     y = sparse.random(200, 20, 0.1, "csr", np.float32, random_state=random)
     y.data[:] = 1
     queries = sparse.random(30, 50, 0.1, "csr", np.float32, random_state=random)
-    sides = Sides(Silent(50), NearRows.of(x, y), None, Together.of(y), np.ones(20, np.int64))
+    sides = Sides((Silent(50),), NearRows.of(x, y), None, Together.of(y), np.ones(20, np.int64))
     unit = [m.toarray() / np.maximum(np.linalg.norm(m.toarray(), axis=1, keepdims=True), 1e-12) for m in (queries, x)]
     similar = unit[0] @ unit[1].T
     assert (similar > 0).sum() > N_NEAR * 30
@@ -245,7 +279,7 @@ def test_companions_are_shares_of_rows():
     model = Silent(2)
     model.predict = lambda x, k, n_threads: TopK.from_lists([[(0, 0.5)]], 3)
     x = sparse.csr_matrix((3, 2), dtype=np.float32)
-    known = candidates_of(Sides(model, NearRows.of(x, y), None, beside, np.ones(3, np.int64)), x[:1])
+    known = candidates_of(Sides((model,), NearRows.of(x, y), None, beside, np.ones(3, np.int64)), x[:1])
     assert known[0, 1]["beside: beside"] == pytest.approx(0.5 * 2 / 6)
     assert set(known) == {(0, 0), (0, 1)}
 

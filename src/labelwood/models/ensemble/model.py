@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelwood.models.base import Model
-from labelwood.models.ensemble.cross_fitting import ranked_sides, ranking_memory, rows_suffice
+from labelwood.models.ensemble.cross_fitting import PlannedSides, ranked_sides, ranking_memory, rows_suffice
 from labelwood.models.ensemble.fitted import FittedEnsemble
 from labelwood.models.ensemble.members import given_weights, held_out_weights, members_of, planned
 from labelwood.models.ensemble.params import EnsembleParams
@@ -13,7 +13,7 @@ from labelwood.models.fit_input import FitInput
 from labelwood.models.registry import AUTO
 
 _INSIDE = "linear-tree"
-_INSIDE_SETTINGS = {"n_trees": 3}
+_WORD_TREES, _CHARACTER_TREES = 3, 1
 
 
 class Ensemble(Model[EnsembleParams, FittedEnsemble]):
@@ -33,8 +33,9 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     @staticmethod
     def _train(settings: EnsembleParams, data: FitInput) -> FittedEnsemble:
         if _ranks(settings, data):
-            ranked = ranked_sides(settings, planned(settings, [_INSIDE], _INSIDE_SETTINGS)[0], data)
-            return FittedEnsemble(settings, data.trained_on(), (ranked.sides.model,), np.ones(1), ranked)
+            ranked = ranked_sides(settings, _inside(settings), data)
+            models = ranked.sides.models
+            return FittedEnsemble(settings, data.trained_on(), models, np.full(len(models), 1 / len(models)), ranked)
         members = members_of(settings, data.n_labels, data.x.nnz)
         weights = given_weights(settings.weights, len(members))
         if weights is None:
@@ -49,11 +50,16 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     @staticmethod
     def _training_memory(settings: EnsembleParams, data: FitInput) -> int:
         if _ranks(settings, data):
-            inside = planned(settings, [_INSIDE], _INSIDE_SETTINGS)[0]
-            return ranking_memory(settings, data) + int(inside.model._training_memory(inside.settings, data))
+            return ranking_memory(settings, _inside(settings), data)
         copies = 8 * (data.x.nnz + data.y.nnz)  # the rows that are not held out
         members = members_of(settings, data.n_labels, data.x.nnz)
         return int(copies + sum(member.model._training_memory(member.settings, data) for member in members))
+
+
+def _inside(settings: EnsembleParams) -> PlannedSides:
+    """The models inside: linear trees that see words, and others that see characters."""
+    words, characters = (planned(settings, [_INSIDE], {"n_trees": n})[0] for n in (_WORD_TREES, _CHARACTER_TREES))
+    return PlannedSides(words, characters)
 
 
 def _ranks(settings: EnsembleParams, data: FitInput) -> bool:

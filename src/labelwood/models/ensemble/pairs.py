@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -31,14 +33,15 @@ def ranks_within(rows: npt.NDArray[np.int64], scores: Floats, keys: Keys) -> npt
     return ranks
 
 
-def beside_each_other(left: sparse.csr_matrix, right: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The columns of both matrices, those of the right one behind; one row takes a tenth of scipy's time."""
-    if left.shape[0] != 1:
-        return sparse.hstack([left, right], format="csr", dtype=np.float32)
-    columns = np.concatenate([left.indices, right.indices + np.int32(left.shape[1])])
-    values = np.concatenate([left.data, right.data])
+def beside_each_other(parts: Sequence[sparse.csr_matrix]) -> sparse.csr_matrix:
+    """The columns of all matrices, one after another; one row takes a tenth of scipy's time."""
+    if parts[0].shape[0] != 1:
+        return sparse.hstack(parts, format="csr", dtype=np.float32)
+    ends = np.cumsum([part.shape[1] for part in parts])
+    columns = [part.indices + np.int32(end - part.shape[1]) for part, end in zip(parts, ends, strict=True)]
+    values = np.concatenate([part.data for part in parts])
     return sparse.csr_matrix(
-        (values, columns, np.array([0, len(columns)], np.int32)), shape=(1, left.shape[1] + right.shape[1])
+        (values, np.concatenate(columns), np.array([0, len(values)], np.int32)), shape=(1, int(ends[-1]))
     )
 
 

@@ -27,3 +27,8 @@ class EnsembleParams(Params):
         0.1, "share of the rows held out to choose weights; 0: no ranker, equal weights", low=0, high=0.5
     )
     ranker_rows: int = param(10_000, "rows that the ranker learns from, at most", low=100)
+    characters: str = param(
+        AUTO,
+        "a second view of texts, runs of characters, beside words: auto (kept if held-out rows gain by it), yes or no",
+        choices=(AUTO, "yes", "no"),
+    )

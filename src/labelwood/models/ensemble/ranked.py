@@ -11,22 +11,23 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.errors import DataError, ModelFileError
+from labelwood.errors import ModelFileError
 from labelwood.models.ensemble import boosting, label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.characters import Characters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
-from labelwood.models.ensemble.pairs import Floats, beside_each_other
-from labelwood.models.ensemble.sides import COLUMNS, GROUPS, Sides
+from labelwood.models.ensemble.pairs import Floats
+from labelwood.models.ensemble.sides import Sides, column_names, groups
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
-from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, under
+from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK
 
-_NAMES, _PHRASES = "names.", "phrases."
+_NAMES, _PHRASES, _CHARACTERS = "names.", "phrases.", "characters."
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,24 +39,16 @@ class Ranked:
 
     # answering
 
-    def inputs(self, x: sparse.csr_matrix, texts: Sequence[str] | None) -> sparse.csr_matrix:
-        """Features, and beside them where names stand in the texts; DataError if texts are needed and missing."""
-        phrases = self.sides.phrases
-        if phrases is None:
-            return x
-        if texts is None:
-            raise DataError(
-                "this Ensemble was trained on texts beside features, but is asked with features alone: give a Dataset "
-                "with both, or use labelwood.Tagger"
-            )
-        return beside_each_other(x, phrases.rows(texts))
+    def inputs(self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None) -> sparse.csr_matrix:
+        """What the sides see of features and texts; DataError if texts are needed and missing."""
+        return self.sides.rows(x, texts, n_threads)
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
         """The k candidates of every row that the ranker finds most likely, with their probabilities."""
         return self.sides.best(x, k, self.ranker, n_threads)
 
     def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None) -> Explanation:
-        """What each side adds to the margin of a label; the model's part is shared out to the words that it names.
+        """What each side adds to the margin of a label; the first model's part is shared out to the words it names.
 
         A label that no side proposes has the score 0 and no reasons.
         """
@@ -67,11 +60,12 @@ class Ranked:
         score = float(likely(self.ranker.margins(table[place : place + 1], n_threads))[0])
         added, rest = self.ranker.contributions(item)
         contributions = [Contribution(0, -1, 1.0, rest, rest, side="what is usual")]
-        column = 0
-        for group, columns in GROUPS:
+        n_models, column = len(self.sides.models), 0
+        known = dict(zip(column_names(n_models), item.tolist(), strict=True))
+        for group, columns in groups(n_models):
             push = float(added[column : column + len(columns)].sum())
             column += len(columns)
-            side = told(group, dict(zip(COLUMNS, item.tolist(), strict=True)))
+            side = told(group, known)
             if group == "words":
                 contributions += self._words(row, label, push, side, n_threads)
             else:
@@ -83,9 +77,8 @@ class Ranked:
     def _words(
         self, row: sparse.csr_matrix, label: int, push: float, side: str, n_threads: int | None
     ) -> list[Contribution]:
-        """The model's push shared out to the features that push the same way inside it."""
-        model = self.sides.model
-        row = without_zeros(row[:, : model.n_features])
+        """The first model's push shared out to the features that push the same way inside it."""
+        model, row = self.sides.models[0], without_zeros(self.sides.seen(row, 0))
         pushes = model.explain(model.inputs(row, None), label, n_threads).by_feature()
         same_way = {f: amount for f, amount in pushes.items() if f >= 0 and amount * push > 0}
         total = math.fsum(same_way.values())
@@ -105,11 +98,17 @@ class Ranked:
             rules |= under(_NAMES, label_words.SCHEMA)
         if facts["phrases"]:
             rules |= under(_PHRASES, name_phrases.SCHEMA)
+        if facts["characters"] is not None:
+            rules[_CHARACTERS] = PART
         return rules | under("ranker.", boosting.SCHEMA)
 
     def facts(self) -> dict[str, Any]:
-        """Whether label names are one of the sides, by the words of columns and in texts."""
-        return {"names": self.sides.names is not None, "phrases": self.sides.phrases is not None}
+        """Whether label names are one of the sides, by the words of columns and in texts; what characters are."""
+        return {
+            "names": self.sides.names is not None,
+            "phrases": self.sides.phrases is not None,
+            "characters": None if self.sides.characters is None else self.sides.characters.facts(),
+        }
 
     def arrays(self) -> Arrays:
         """The arrays that the schema declares."""
@@ -118,10 +117,14 @@ class Ranked:
             arrays |= prefixed(_NAMES, self.sides.names.arrays())
         if self.sides.phrases is not None:
             arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
+        if self.sides.characters is not None:
+            arrays |= prefixed(_CHARACTERS, self.sides.characters.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
 
     @classmethod
-    def restore(cls, arrays: Arrays, facts: Mapping[str, Any], model: Fitted[Any], trained_on: TrainedOn) -> Ranked:
+    def restore(
+        cls, arrays: Arrays, facts: Mapping[str, Any], models: tuple[Fitted[Any], ...], trained_on: TrainedOn
+    ) -> Ranked:
         """The ranked sides of saved arrays; ModelFileError if they do not fit together."""
         names = LabelWords.restore(part(_NAMES, arrays), trained_on) if facts["names"] else None
         phrases = None
@@ -131,8 +134,14 @@ class Ranked:
             phrases = NamePhrases(trained_on.label_names, arrays[f"{_PHRASES}right"])
         near = NearRows.restore(part("near.", arrays), trained_on)
         beside = Together.restore(part("beside.", arrays), trained_on)
-        ranker = BoostedTrees.restore(part("ranker.", arrays), len(COLUMNS))
-        return cls(Sides(model, near, names, beside, trained_on.label_counts, phrases), ranker)
+        characters, widths = None, [trained_on.n_features]
+        if facts["characters"] is not None:
+            characters = Characters.restore(part(_CHARACTERS, arrays), facts["characters"])
+            widths.append(characters.n_columns)
+        if [model.n_features for model in models] != widths:
+            raise ModelFileError(f"ensemble: a ranker whose models see {widths} columns has other members")
+        ranker = BoostedTrees.restore(part("ranker.", arrays), len(column_names(len(models))))
+        return cls(Sides(models, near, names, beside, trained_on.label_counts, phrases, characters), ranker)
 
 
 def likely(margins: Floats) -> Floats:
@@ -153,6 +162,8 @@ def told(group: str, item: Mapping[str, float]) -> str:
     """What one group of columns says about a candidate, for people."""
     if group == "words":
         return f"the words say {item['words: score']:.2f}"
+    if group == "characters":
+        return f"the characters say {item['characters: score']:.2f}"
     if group == "similar rows":
         return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
     if group == "name":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,49 +11,64 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
+from labelwood.errors import DataError
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.models.ensemble import label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.characters import Characters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
-from labelwood.models.ensemble.pairs import Floats, Keys
+from labelwood.models.ensemble.pairs import Floats, Keys, beside_each_other
 from labelwood.models.ensemble.together import Together
 from labelwood.models.fit_input import FitInput
 from labelwood.models.fitted import Fitted
 from labelwood.topk import TopK, empty
 
-MODEL_LABELS = 50  # labels that the model inside is asked for
+MODEL_LABELS = 50  # labels that a model inside is asked for
 _MODEL = ("score", "rank", "of the best")
-_LABEL = ("label rows",)
-_ROW = ("features", "best score", "closest row")
-_MADE = ("sides",)
-# The columns of the table, in the order of native/models/ensemble/candidates.hpp.
-GROUPS = (
-    ("words", _MODEL), ("similar rows", near_rows.COLUMNS), ("name", label_words.COLUMNS + name_phrases.COLUMNS),
-    ("beside", together.COLUMNS), ("frequency", _LABEL), ("row", _ROW), ("agreement", _MADE),
-)  # fmt: skip
-COLUMNS = tuple(f"{group}: {column}" for group, columns in GROUPS for column in columns)
+_MODELS = ("words", "characters")
+Columns = tuple[tuple[str, tuple[str, ...]], ...]
+# Row pointers, columns, values, first column of names in texts; labels and scores of the models, their number; threads.
+Int32 = npt.NDArray[np.int32]
+Asked = tuple[npt.NDArray[np.int64], Int32, Floats, int, Int32, Floats, int, int]
+
+
+def groups(n_models: int) -> Columns:
+    """The groups of the table's columns, in the order of native/models/ensemble/candidates.hpp."""
+    models = _MODELS[:n_models]
+    of_row = ("features", *(f"best score of {model}" for model in models), "closest row")
+    return (
+        *((model, _MODEL) for model in models), ("similar rows", near_rows.COLUMNS),
+        ("name", label_words.COLUMNS + name_phrases.COLUMNS), ("beside", together.COLUMNS),
+        ("frequency", ("label rows",)), ("row", of_row), ("agreement", ("sides",)),
+    )  # fmt: skip
+
+
+def column_names(n_models: int) -> tuple[str, ...]:
+    """The names of the table's columns."""
+    return tuple(f"{group}: {column}" for group, columns in groups(n_models) for column in columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """A model, the nearest rows, the words of label names (if there are names) and companions of labels.
+    """Models, the nearest rows, the words of label names (if there are names) and companions of labels.
 
-    Rows come as `Ranked.inputs` gives them: features, and behind them where names stand in the texts, if there are
-    texts.
+    models: one that sees the features, and with characters a second one that sees those. Rows come as `rows` gives
+    them: features, and behind them the characters of the texts and where names stand in them.
     """
 
-    model: Fitted[Any]
+    models: tuple[Fitted[Any], ...]
     near: NearRows
     names: LabelWords | None
     beside: Together
     label_counts: npt.NDArray[np.int64]
     phrases: NamePhrases | None = None  # where names stand in texts, if there are texts
+    characters: Characters | None = None
     _native: _native.CandidateSides = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        sides = _native.CandidateSides(self.model.n_features, np.log1p(self.label_counts).astype(np.float32))
+        sides = _native.CandidateSides(self.n_features, np.log1p(self.label_counts).astype(np.float32))
         sides.near(**self.near.arrays(), n_near=near_rows.N_NEAR)
         sides.beside(**self.beside.arrays(), n_sure=together.N_SURE, most_proposed=together.MOST_PROPOSED)
         if self.names is not None:
@@ -64,9 +80,25 @@ class Sides:
             sides.phrases(**self.phrases.arrays())
         object.__setattr__(self, "_native", sides)
 
+    @property
+    def n_features(self) -> int:
+        """The number of features, without what comes from texts."""
+        return self.models[0].n_features
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether texts are needed beside features."""
+        return self.phrases is not None or self.characters is not None
+
     @classmethod
-    def of(cls, model: Fitted[Any], data: FitInput, said: sparse.csr_matrix | None) -> Sides:
-        """The sides of training rows, with a model that was trained on them; said: where names stand in their texts."""
+    def of(
+        cls,
+        models: tuple[Fitted[Any], ...],
+        data: FitInput,
+        said: sparse.csr_matrix | None,
+        characters: Characters | None,
+    ) -> Sides:
+        """The sides of training rows, with models that were trained on them; said: where names stand in their texts."""
         names = None
         if data.label_names is not None and data.feature_names is not None:
             names = LabelWords.of(data.label_names, data.feature_names, data.x).judged(data.x, data.y)
@@ -74,31 +106,54 @@ class Sides:
         phrases = None
         if data.label_names is not None and said is not None:
             phrases = NamePhrases.of(data.label_names).judged(said, data.y)
-        return cls(model, NearRows.of(data.x, data.y), names, Together.of(data.y), counts, phrases)
+        return cls(models, NearRows.of(data.x, data.y), names, Together.of(data.y), counts, phrases, characters)
+
+    def without_characters(self) -> Sides:
+        """The same sides without the model that sees characters."""
+        return replace(self, models=self.models[:1], characters=None)
+
+    # answering
+
+    def rows(self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None) -> sparse.csr_matrix:
+        """What the sides see of features and texts; DataError if texts are needed and missing."""
+        if not self.reads_texts:
+            return x
+        if texts is None:
+            raise DataError(
+                "this Ensemble was trained on texts beside features, but is asked with features alone: give a Dataset "
+                "with both, or use labelwood.Tagger"
+            )
+        parts = [x]
+        if self.characters is not None:
+            parts.append(self.characters.rows(texts, n_threads))
+        if self.phrases is not None:
+            parts.append(self.phrases.rows(texts))
+        return beside_each_other(parts)
 
     def table(self, rows: sparse.csr_matrix, n_threads: int | None) -> tuple[Keys, Floats]:
-        """(keys row * n_labels + label of all candidates, rising; what is known of each, (n, len(COLUMNS)))."""
-        top = self._answers(rows, n_threads)
-        counts, labels, table = self._native.table(*self._asked(rows), top.labels, top.scores, 1, n_threads or 0)
+        """(keys row * n_labels + label of all candidates, rising; what is known of each, (n, columns))."""
+        counts, labels, table = self._native.table(*self._asked(rows, n_threads))
         places = np.repeat(np.arange(rows.shape[0], dtype=np.int64), counts)
         return places * len(self.label_counts) + labels, table
 
     def best(self, rows: sparse.csr_matrix, k: int, ranker: BoostedTrees, n_threads: int | None) -> TopK:
         """The k candidates of every row that the ranker finds most likely, with their probabilities."""
-        top = self._answers(rows, n_threads)
         best = empty(rows.shape[0], k)
-        self._native.top_k(
-            ranker.native, *self._asked(rows), top.labels, top.scores, 1, n_threads or 0, best.labels, best.scores
-        )
+        asked = self._asked(rows, n_threads)
+        self._native.top_k(ranker.native, *asked, best.labels, best.scores)
         return best
 
-    def _asked(
-        self, rows: sparse.csr_matrix
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32], int]:
-        return row_pointers(rows), column_ids(rows), rows.data, self.model.n_features
+    def seen(self, rows: sparse.csr_matrix, model: int) -> sparse.csr_matrix:
+        """The columns that one of the models sees."""
+        begin = 0 if model == 0 else self.n_features
+        return rows[:, begin : begin + self.models[model].n_features] if rows.shape[1] > self.n_features else rows
 
-    def _answers(self, rows: sparse.csr_matrix, n_threads: int | None) -> TopK:
-        """What the model says of the features."""
-        n_features = self.model.n_features
-        x = rows if rows.shape[1] == n_features else rows[:, :n_features]
-        return self.model.predict(self.model.inputs(x, None), min(MODEL_LABELS, len(self.label_counts)), n_threads)
+    def _asked(self, rows: sparse.csr_matrix, n_threads: int | None) -> Asked:
+        """The rows and the models' answers to them, as the kernels take them."""
+        k = min(MODEL_LABELS, len(self.label_counts))
+        answers = [model.predict(self.seen(rows, m), k, n_threads) for m, model in enumerate(self.models)]
+        labels, scores = answers[0].labels, answers[0].scores
+        if len(answers) > 1:
+            labels, scores = np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])
+        first_said = self.n_features + (0 if self.characters is None else self.characters.n_columns)
+        return row_pointers(rows), column_ids(rows), rows.data, first_said, labels, scores, len(answers), n_threads or 0
