@@ -27,9 +27,11 @@ _HOMES = model_homes() | {
     "Tagger": "labelwood.tagger.tagger",
     "TfidfVectorizer": "labelwood.features.tfidf",
     "TopK": "labelwood.topk",
+    "Vocabulary": "labelwood.vocabulary.vocabulary",
     "evaluate": "labelwood.metrics.evaluate",
     "load": "labelwood.loading",
     "read": "labelwood.data.reading.read",
+    "read_vocabulary": "labelwood.vocabulary.read",
     "scorer": "labelwood.metrics.scorer",
     "write": "labelwood.data.writing.write",
 }
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
     from labelwood.models.popular import Popular
     from labelwood.tagger.tagger import Tagger
     from labelwood.topk import TopK
+    from labelwood.vocabulary.read import read_vocabulary
+    from labelwood.vocabulary.vocabulary import Vocabulary
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,12 @@ PINS = [
     if not line.startswith("#")
 ]
 # Distributions whose module has another name.
-MODULES = {"faiss-cpu": "faiss", "scikit-build-core": "scikit_build_core", "scikit-learn": "sklearn"}
+MODULES = {
+    "faiss-cpu": "faiss",
+    "pystemmer": "Stemmer",
+    "scikit-build-core": "scikit_build_core",
+    "scikit-learn": "sklearn",
+}
 # Where the modules of an extra may be imported: the files that say which extra is missing, and those behind them.
 PLACES = {
     "excel": ("data/",),
@@ -31,6 +36,8 @@ PLACES = {
     "text": ("models/neural/",),
     "report": ("report/",),
     "serve": ("server/",),
+    "languages": ("features/stems.py",),
+    "vocabulary": ("vocabulary/",),
 }
 # Rooms whose files need modules of an extra to be imported at all; who enters them says which extra is missing.
 AT_ONCE = {"models/neural/": {"torch"}, "server/": {"httptools", "msgspec", "uvicorn"}}

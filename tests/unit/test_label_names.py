@@ -36,17 +36,3 @@ def test_unknown_label_gives_the_nearest():
     ids = names.name_ids(["baking", "bread", "soup"])
     assert "did you mean 'baking'" in names.unknown_label("bakin", ids)
     assert "the 3 known labels are 'baking', 'bread', 'soup'" in names.unknown_label("zzzz", ids)
-
-
-@pytest.mark.parametrize("given", [(), ("a",), ("a", "", "Käse", "日本", "x y")])
-def test_packing_round_trip(given):
-    assert names.unpacked(*names.packed(given)) == given
-
-
-@pytest.mark.parametrize(
-    ("utf8", "ends"),
-    [(b"ab", [1]), (b"ab", [3]), (b"ab", [2, 1]), (b"", [1]), (b"a", []), (b"\xff", [1]), (b"ab", [-1, 2])],
-)
-def test_damaged_names_are_refused(utf8, ends):
-    with pytest.raises(DataError, match="damaged"):
-        names.unpacked(np.frombuffer(utf8, np.uint8), np.array(ends, np.int64))

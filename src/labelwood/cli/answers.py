@@ -13,7 +13,8 @@ from labelwood.errors import DataError, ParamError
 if TYPE_CHECKING:
     from labelwood.topk import TopK
 
-Rows = Iterable[tuple[str, list[tuple[int, str, float]]]]  # (row id, [(label, name, score), ...])
+# (row id, [(label, its id or name, score, its name in the vocabulary), ...])
+Rows = Iterable[tuple[str, list[tuple[int, str, float, str | None]]]]
 
 SCORE = "score"
 
@@ -32,6 +33,7 @@ def write_file(
     row_ids: Sequence[str] | None,
     n_labels: int,
     number: str = SCORE,
+    titles: Sequence[str] | None = None,
 ) -> None:
     """Write the answers in the format that the ending of `path` names; whole or not at all.
 
@@ -48,15 +50,21 @@ def write_file(
                 sparse.save_npz(stream, top.to_csr(n_labels))
         else:
             with part.open("w", encoding="utf-8", newline="") as text_stream:
-                _TEXT_WRITERS[suffix](text_stream, _rows(top, names, row_ids), number)
+                _TEXT_WRITERS[suffix](text_stream, _rows(top, names, row_ids, titles), number, titles is not None)
 
 
-def write_stdout(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None, number: str = SCORE) -> None:
+def write_stdout(
+    top: TopK,
+    names: Sequence[str] | None,
+    row_ids: Sequence[str] | None,
+    number: str = SCORE,
+    titles: Sequence[str] | None = None,
+) -> None:
     """Write the answers to stdout as JSON lines."""
     from labelwood.cli.console import close_stdout
 
     try:
-        write_jsonl(sys.stdout, _rows(top, names, row_ids), number)
+        write_jsonl(sys.stdout, _rows(top, names, row_ids, titles), number, titles is not None)
         sys.stdout.flush()
     except BrokenPipeError:  # who reads has gone: no error of ours
         raise
@@ -65,42 +73,48 @@ def write_stdout(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] 
         raise DataError(f"standard output: cannot be written ({error.strerror or error})") from None
 
 
-def _rows(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None) -> Rows:
+def _rows(top: TopK, names: Sequence[str] | None, row_ids: Sequence[str] | None, titles: Sequence[str] | None) -> Rows:
     for row, answers in enumerate(top):
         row_id = str(row) if row_ids is None else row_ids[row]
         yield (
             row_id,
-            [(label, names[label] if names is not None else str(label), score) for label, score in answers],
+            [
+                (label, str(label) if names is None else names[label], score, None if titles is None else titles[label])
+                for label, score in answers
+            ],
         )
 
 
-def write_jsonl(stream: IO[str], rows: Rows, number: str = SCORE) -> None:
-    """One JSON object a row: {"id": ..., "labels": [{"label": ..., "score": ...}, ...]}."""
+def write_jsonl(stream: IO[str], rows: Rows, number: str = SCORE, named: bool = False) -> None:
+    """One JSON object a row: {"id": ..., "labels": [{"label": ..., "score": ...}, ...]}; "name" with a vocabulary."""
     for row_id, answers in rows:
-        labels = [{"label": name, number: _short(score)} for _, name, score in answers]
+        labels = [
+            {"label": name, **({"name": title} if named else {}), number: _short(score)}
+            for _, name, score, title in answers
+        ]
         stream.write(json.dumps({"id": row_id, "labels": labels}, ensure_ascii=False) + "\n")
 
 
-def write_csv(stream: IO[str], rows: Rows, number: str = SCORE, delimiter: str = ",") -> None:
-    """One line an answer: id, rank, label, score (or probability)."""
+def write_csv(stream: IO[str], rows: Rows, number: str = SCORE, named: bool = False, delimiter: str = ",") -> None:
+    """One line an answer: id, rank, label, score or probability; with a vocabulary the label's name before it."""
     import csv
 
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(("id", "rank", "label", number))
+    writer.writerow(("id", "rank", "label", *(("name",) if named else ()), number))
     for row_id, answers in rows:
-        for rank, (_, name, score) in enumerate(answers, 1):
-            writer.writerow((row_id, rank, name, _short(score)))
+        for rank, (_, name, score, title) in enumerate(answers, 1):
+            writer.writerow((row_id, rank, name, *((title,) if named else ()), _short(score)))
 
 
-def write_tsv(stream: IO[str], rows: Rows, number: str = SCORE) -> None:
+def write_tsv(stream: IO[str], rows: Rows, number: str = SCORE, named: bool = False) -> None:
     """As CSV, with tabs."""
-    write_csv(stream, rows, number, "\t")
+    write_csv(stream, rows, number, named, "\t")
 
 
-def write_text(stream: IO[str], rows: Rows, number: str = SCORE) -> None:
+def write_text(stream: IO[str], rows: Rows, number: str = SCORE, named: bool = False) -> None:
     """One line a row of `label:score` with label numbers, as the XMC tools read it."""
     for _, answers in rows:
-        stream.write(" ".join(f"{label}:{_short(score)}" for label, _, score in answers) + "\n")
+        stream.write(" ".join(f"{label}:{_short(score)}" for label, _, score, _ in answers) + "\n")
 
 
 def _short(score: float) -> float:
@@ -108,7 +122,7 @@ def _short(score: float) -> float:
     return float(f"{score:.7g}")
 
 
-_TEXT_WRITERS: dict[str, Callable[[IO[str], Rows, str], None]] = {
+_TEXT_WRITERS: dict[str, Callable[[IO[str], Rows, str, bool], None]] = {
     ".jsonl": write_jsonl,
     ".csv": write_csv,
     ".tsv": write_tsv,

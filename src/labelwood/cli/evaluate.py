@@ -102,6 +102,7 @@ def command(
         spare = _most_pairs_of_a_row(rows.filter_pairs)
         top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.model.n_labels_)))
         metrics, y, unknown = loaded.metrics(top, rows, ks, constants)
+        metrics.update(loaded.hierarchy_figures(top, y, unknown, ks))
         judgement = loaded.judgement(rows, y, max(5, ks[-1]))
         seen = loaded.trained_on(rows)
         cost = loaded.search_figures(rows, (ks[0], ks[-1]))
@@ -181,7 +182,11 @@ def _propensity(text: str | None, data: Path) -> tuple[tuple[float, float], str]
 
 def _metric_rows(metrics: Mapping[str, float], ks: Sequence[int]) -> list[list[str]]:
     """The rows of the table of metrics at each k, then the share of each band of labels in it."""
-    names = [name for name in ("P", "R", "nDCG", "PSP", "PSnDCG", "coverage") if f"{name}@{ks[0]}" in metrics]
+    names = [
+        name
+        for name in ("P", "R", "nDCG", "PSP", "PSnDCG", "coverage", "hP", "hR", "hF1")
+        if f"{name}@{ks[0]}" in metrics
+    ]
     rows = [[name, *(f"{metrics[f'{name}@{k}']:.2f}" for k in ks)] for name in names]
     for band, what in (("head", "frequent"), ("torso", "middling"), ("tail", "rare")):
         if f"P@{ks[0]}[{band}]" in metrics:

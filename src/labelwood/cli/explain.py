@@ -23,6 +23,7 @@ def command(
     data: Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Take the row from this file.")] = None,
     row: Annotated[int, typer.Option("--row", metavar="N", min=0, help="The row of --data, counted from 0.")] = 0,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Show the N strongest.")] = 10,
+    lang: options.Lang = None,
     verify: options.Verify = False,
     json: options.Json = False,
 ) -> None:
@@ -35,12 +36,22 @@ def command(
     if (text is None) == (data is None):
         raise ParamError("explain needs either a TEXT or --data FILE with --row N")
     loaded = Loaded(model, verify=verify)
+    titles = loaded.titles(lang)
     reason = _reason(loaded, text, data, row, label)
+    title = reason.label if titles is None else f"{titles[loaded.label(reason.label)]} ({reason.label})"
     if json:
         parts = [{"feature": word, "contribution": push} for word, push in reason.words]
         votes = [{"row": vote.row, "text": vote.text, "contribution": vote.push} for vote in reason.voters]
+        named = {} if titles is None else {"name": titles[loaded.label(reason.label)]}
         show_json(
-            {"label": reason.label, "score": reason.score, "contributions": parts, "votes": votes, "bias": reason.rest}
+            {
+                "label": reason.label,
+                **named,
+                "score": reason.score,
+                "contributions": parts,
+                "votes": votes,
+                "bias": reason.rest,
+            }
         )
         return
     pushes = sorted(pushes_of(reason), key=lambda item: -abs(item[1]))
@@ -52,7 +63,7 @@ def command(
     rows.append(("(rest)", f"{reason.rest:+.4f}", ""))
     rows.append(("sum", f"{reason.explanation.total:+.4f}", f"-> {way_text(reason.explanation)}"))
     what = "word" if loaded.tagger else "feature"
-    show_table(f"{reason.label}: score {reason.score:.4f}", (what, "push", ""), rows, align="lrl")
+    show_table(f"{title}: score {reason.score:.4f}", (what, "push", ""), rows, align="lrl")
 
 
 def pushes_of(reason: TagReason) -> list[tuple[str, float]]:

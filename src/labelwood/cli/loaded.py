@@ -11,6 +11,8 @@ from labelwood.cli.inputs import read_data
 from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.progress import SILENT, Progress
 
+USUAL_K = 5  # how many labels a row is answered with unless told
+
 if TYPE_CHECKING:
     from scipy import sparse
 
@@ -109,10 +111,22 @@ class Loaded:
             widths["index_base"] = self.extra.get("index_base")
         return widths
 
-    def predict(self, data: Dataset, k: int) -> TopK:
-        """The k best labels of every row."""
+    def titles(self, lang: str | None = None) -> list[str] | None:
+        """The names of the labels in the vocabulary; None without one."""
+        if self.tagger is None or self.tagger.fitted_.vocabulary is None:
+            if lang is not None:
+                raise ParamError(f"--lang: {self.folder} was trained without --vocab: its labels have one name only")
+            return None
+        if lang is not None:
+            self.tagger.fitted_.vocabulary.checked_language(lang)
+        return [self.tagger.name(label, lang) for label in self.tagger.label_names]
+
+    def predict(self, data: Dataset, k: int, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> TopK:
+        """The k best labels of every row, of those that are allowed."""
         if self.tagger is not None:
-            return self.tagger.predict_top(data.texts or (), k)
+            return self.tagger.predict_top(data.texts or (), k, include=include, exclude=exclude)
+        if include or exclude:
+            raise ParamError(f"--include and --exclude are for taggers, but {self.folder} is a model of feature rows")
         return self.model.predict(data.features(), k)
 
     def assigns(self, asked: bool | None, k: int | None = None) -> bool:
@@ -123,10 +137,13 @@ class Loaded:
             raise ParamError(f"{self.folder}: is {what}, so it cannot assign; `labelwood train --assign f1` on texts")
         return learnt and k is None if asked is None else asked
 
-    def assigned(self, data: Dataset, k: int | None = None) -> TopK:
-        """The tags that every row is given, with probabilities."""
-        assert self.tagger is not None
-        return self.tagger.predict_top(data.texts or (), k, assign=True)
+    def answers(
+        self, data: Dataset, k: int | None, assign: bool, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    ) -> TopK:
+        """The tags that every row is given, with probabilities; or without assign its k best labels."""
+        if not assign or self.tagger is None:
+            return self.predict(data, USUAL_K if k is None else k, include, exclude)
+        return self.tagger.predict_top(data.texts or (), k, assign=True, include=include, exclude=exclude)
 
     def unknown_texts(self, data: Dataset) -> int:
         """How many rows have no word that the tagger knows."""
@@ -196,7 +213,7 @@ class Loaded:
             return None
         assert self.tagger is not None
         sure = self.tagger.fitted_.sure()
-        given, ranked = self.assigned(data), sure.ranked(self.predict(data, k))
+        given, ranked = self.answers(data, None, assign=True), sure.ranked(self.predict(data, k))
         if data.filter_pairs is not None:
             from labelwood.metrics.filters import without_pairs
 
@@ -225,6 +242,12 @@ class Loaded:
             per_band=bool(np.any(self.counts(y.shape[1]))),
         )
         return figures, y, unknown
+
+    def hierarchy_figures(
+        self, top: TopK, y: sparse.csr_matrix, unknown: Sequence[str], ks: Sequence[int]
+    ) -> dict[str, float]:
+        """hP, hR and hF1 at each k, with a vocabulary that has broader concepts; else nothing."""
+        return {} if self.tagger is None else self.tagger.fitted_.hierarchy_figures(top, y, unknown, ks)
 
     def counts(self, n_labels: int) -> Any:
         """Training rows of each label, with zeros for labels beyond those the model knows."""

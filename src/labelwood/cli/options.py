@@ -24,6 +24,22 @@ DataFile = Annotated[
     ),
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a saved model.")]
+Lang = Annotated[
+    str | None,
+    typer.Option("--lang", metavar="CODE", help="Name labels in this language of the vocabulary, such as sv."),
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="ID",
+        help="Answer only these concepts of the vocabulary: ID, below:ID (with all below it) or scheme:ID; repeatable.",
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="ID", help="Never answer these: ID, below:ID or scheme:ID; repeatable."),
+]
 Verify = Annotated[
     bool, typer.Option("--verify", help="Compare the SHA-256 of everything in DIR, not only the quick checksums.")
 ]

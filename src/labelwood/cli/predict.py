@@ -9,8 +9,6 @@ import typer
 
 from labelwood.cli import options
 
-USUAL_K = 5
-
 
 def command(
     model: options.ModelFolder,
@@ -59,6 +57,9 @@ def command(
     document: Annotated[
         bool, typer.Option("--document", help="What comes from stdin is one document, not one text a line.")
     ] = False,
+    lang: options.Lang = None,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
     threads: options.Threads = None,
     text: options.Text = None,
     labels: options.Labels = None,
@@ -93,6 +94,7 @@ def command(
     elif json:
         raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
     loaded = Loaded(model, threads, verify=verify)
+    titles = loaded.titles(lang)
     assigns = loaded.assigns(assign, k)
     checked_k(k or 1, loaded.model.n_labels_)
     with shown(quiet) as progress:
@@ -111,7 +113,7 @@ def command(
             **({"keep_columns": True} if table and loaded.tagger is not None else {}),
             **split_choices(data, split, split_column, "tst"),
         )
-        top = loaded.assigned(rows, k) if assigns else loaded.predict(rows, k or USUAL_K)
+        top = loaded.answers(rows, k, assigns, include or (), exclude or ())
         why = tagged.reasons_of(loaded, rows, top, progress) if reasons else None
     notes = list(rows.notes)
     if assigns:
@@ -121,17 +123,18 @@ def command(
             tell(notes[-1:], quiet=quiet or json)
     number = "probability" if assigns else "score"
     if out is None:
-        answers.write_stdout(top, loaded.label_names, rows.row_ids, number)
+        answers.write_stdout(top, loaded.label_names, rows.row_ids, number, titles)
         return
     if table:
         measure = "probabilities" if assigns else "scores"
         separator = None if loaded.form is None else loaded.form.separator
         named = [[(loaded.name(label), score) for label, score in row] for row in top]
-        told = tagged.write_tagged(out, rows, named, measure=measure, separator=separator, reasons=why)
+        names = None if titles is None else [[titles[label] for label, _ in row] for row in top]
+        told = tagged.write_tagged(out, rows, named, names, measure=measure, separator=separator, reasons=why)
         tell(told, quiet=quiet or json)
     else:
-        answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_, number)
+        answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_, number, titles)
     if json:
-        show_json({"out": str(out), "n_rows": len(top), "k": k or (None if assigns else USUAL_K), "notes": notes})
+        show_json({"out": str(out), "n_rows": len(top), "k": k if assigns else top.labels.shape[1], "notes": notes})
     elif not quiet:
         say(f"answered {count(len(top), 'row')}; written to {out}")

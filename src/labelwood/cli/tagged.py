@@ -40,6 +40,7 @@ def write_tagged(
     path: Path,
     rows: Dataset,
     answers: Answers,
+    names: Sequence[Sequence[str]] | None = None,
     *,
     measure: str = "scores",
     separator: str | None = None,
@@ -47,16 +48,20 @@ def write_tagged(
 ) -> list[str]:
     """Notes on what the file could not hold; it has one row for each of `rows`, all their columns, then the answers.
 
-    measure: the name of the column of numbers, "scores" or "probabilities". separator: what stands between the tags of
-    a cell, as in training. reasons: one text a row.
+    names: those of the tags in the vocabulary, where labels are its ids. measure: the name of the column of numbers,
+    "scores" or "probabilities". separator: what stands between the tags of a cell, as in training. reasons: one text a
+    row.
     """
     added: dict[str, list[Any]] = {
         "tags": [[name for name, _ in row] for row in answers],
         measure: [[float(f"{score:.4g}") for _, score in row] for row in answers],
     }
+    if names is not None:
+        added = {"tags": added["tags"], "names": [list(row) for row in names], measure: added[measure]}
     if ending_of(path) not in VALUES:
-        mark = _mark(added["tags"], separator)
-        added["tags"] = [_joined(names, mark) for names in added["tags"]]
+        mark = _mark([*added["tags"], *(names or ())], separator)
+        for column in ("tags", *(() if names is None else ("names",))):
+            added[column] = [_joined(parts, mark) for parts in added[column]]
         added[measure] = [_joined([f"{score:g}" for score in scores], mark) for scores in added[measure]]
     if reasons is not None:
         added["reasons"] = list(reasons)

@@ -57,7 +57,23 @@ def command(
         typer.Option(
             "--tree",
             metavar="FILE",
-            help="Your own label hierarchy for linear-tree: lines of name, tab, parent.",
+            help="Your own label hierarchy for linear-tree: lines of name, tab, parent; or a SKOS file.",
+        ),
+    ] = None,
+    lang: Annotated[
+        str | None,
+        typer.Option(
+            "--lang",
+            metavar="auto|CODE",
+            help="The language of the texts, such as de or fi+sv: inflected words count as one. auto: detect and try.",
+        ),
+    ] = None,
+    vocab: Annotated[
+        Path | None,
+        typer.Option(
+            "--vocab",
+            metavar="FILE",
+            help="The thesaurus of the labels: SKOS (.ttl, .rdf, .jsonld), .tsv or .csv; answers then carry names.",
         ),
     ] = None,
     assign: Annotated[
@@ -127,7 +143,17 @@ def command(
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
-    settings = Settings(model or AUTO, [*(set_ or []), *given_tree], seed, threads, assign, keep_rows, preset)
+    settings = Settings(
+        model or AUTO,
+        [*(set_ or []), *given_tree],
+        seed,
+        threads,
+        assign=assign,
+        keep_rows=keep_rows,
+        preset=preset,
+        lang=lang,
+        vocab=vocab,
+    )
     start = time.perf_counter()
     with shown(quiet) as progress:
         rows = read_data(
@@ -151,7 +177,9 @@ def command(
         base = {} if rows.index_base is None else {"index_base": rows.index_base}
         check_folder(out, force=force)  # another program may have saved there meanwhile
         table = {} if rows.form is None else {"table": rows.form.saved()}
-        trained.save(out, extra={"data": str(data)} | base | table, overwrite=force)
+        choices = list(getattr(trained, "notes_", ()))
+        said = {"choices": choices} if choices else {}
+        trained.save(out, extra={"data": str(data)} | base | table | said, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     calibration = getattr(trained, "calibration_", None)
@@ -164,12 +192,15 @@ def command(
         "n_labels": rows.n_labels,
         "seconds": round(seconds, 3),
         "kept_bytes": 0 if kept is None else kept.nbytes,
-        "notes": list(rows.notes),
+        "notes": [*rows.notes, *choices],
         **({"assign": calibration.facts()} if calibration is not None else {}),
     }
     if json:
         show_json(facts)
         return
+    if not quiet:
+        for choice in choices:
+            say(f"note: {choice}")
     what = f"{count(rows.n_rows, 'row')} with {count(rows.n_labels, 'label')}"
     show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
     if calibration is not None:
@@ -207,9 +238,12 @@ class Settings:
         assignments: list[str],
         seed: int,
         threads: int | None,
+        *,
         assign: str | None = None,
         keep_rows: bool | None = None,
         preset: str | None = None,
+        lang: str | None = None,
+        vocab: Path | None = None,
     ) -> None:
         from labelwood.calibration.rule import Assignment
         from labelwood.errors import ParamError
@@ -225,6 +259,16 @@ class Settings:
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
         self.keep_rows = keep_rows
+        self.lang = lang
+        self.vocabulary = None
+        if vocab is not None:
+            from labelwood.vocabulary.read import read_vocabulary
+
+            self.vocabulary = read_vocabulary(vocab)
+        if lang not in (None, "auto"):
+            from labelwood.features.languages import checked_codes
+
+            checked_codes(str(lang), "--lang")
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
         if preset is not None:
             if name == AUTO:
@@ -262,13 +306,19 @@ def train(data: Dataset, settings: Settings, progress: Progress, memory: int | N
             model_params=settings.model_params,
             keep_rows=settings.keep_rows,
             assign=settings.assign,
+            lang=settings.lang,
+            vocabulary=settings.vocabulary,
         )
         return tagger.fit(data, memory=memory, progress=progress)
-    if settings.keep_rows is not None:
-        raise ParamError(f"{data.source}: holds features, not texts; --keep-rows is for texts")
-    if settings.features:
-        raise ParamError(f"{data.source}: holds features, not texts; --set features.* is for texts")
-    if settings.asked not in (None, "none"):
-        raise ParamError(f"{data.source}: holds features, not texts; --assign is for texts")
+    of_texts = {
+        "--keep-rows": settings.keep_rows is not None,
+        "--set features.*": bool(settings.features),
+        "--assign": settings.asked not in (None, "none"),
+        "--lang": settings.lang is not None,
+        "--vocab": settings.vocabulary is not None,
+    }
+    for option, given in of_texts.items():
+        if given:
+            raise ParamError(f"{data.source}: holds features, not texts; {option} is for texts")
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
     return model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)

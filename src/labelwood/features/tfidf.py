@@ -12,9 +12,12 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import DataError, ParamError
+from labelwood.features.languages import AUTO, languages_of
+from labelwood.features.stem_vocabulary import learn_stems, with_more_stems
+from labelwood.features.stems import check_lemmas
 from labelwood.features.tfidf_params import TfidfParams
-from labelwood.features.tfidf_state import FittedTfidf, rules_of
-from labelwood.features.tokens import Counted, Texts, as_texts, count_tokens, hash_tokens
+from labelwood.features.tfidf_state import FittedTfidf, admitted, rules_of
+from labelwood.features.tokens import Texts, as_texts, count_tokens, hash_tokens
 from labelwood.features.vectorizer import Vectorizer
 
 
@@ -23,7 +26,8 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
 
     Parameters, their meanings and defaults are scikit-learn's, and so are the tokens and the values; columns are in
     the order of the tokens' code points. Beyond it: `hashing` (a number of buckets) needs no vocabulary, `partial_fit`
-    takes more texts, `min_token_length` is a number in place of a pattern, and `n_threads` changes nothing but time.
+    takes more texts, `stems` makes inflected words of a language one column, `min_token_length` is a number in place of
+    a pattern, and `n_threads` changes nothing but time.
     One difference: where equally frequent tokens compete for the last places of `max_features`, the first in order win.
 
     The constructor only stores; `fit` validates. Fitted attributes: n_rows_ (texts seen), n_features_, idf_,
@@ -55,11 +59,14 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
             frequencies += np.bincount(columns, minlength=len(frequencies))
             self._fitted = replace(state, n_rows=n_rows, frequencies=frequencies)
             return self
+        if state.forms is not None:
+            self._fitted = with_more_stems(state, more, self.n_threads)
+            return self
         counted = count_tokens(more, rules, want_totals=True, want_rows=False, n_threads=self.n_threads)
         known = state.lookup.find(counted.tokens.bytes, counted.tokens.offsets)
         old = known >= 0
         frequencies[known[old]] += counted.n_rows[old]
-        new = _admitted(counted, ~old, state, len(more))
+        new = admitted(counted.n_rows, counted.totals, ~old, state, len(more))
         tokens = state.word_list()
         if len(new):
             frequencies = np.concatenate([frequencies, counted.n_rows[new]])
@@ -86,6 +93,12 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
                 f"{type(self).__name__}: max_df={parameters.max_df!r} allows fewer rows ({high:g} of {n_rows}) than "
                 f"min_df={parameters.min_df!r} asks for ({low:g})"
             )
+        parameters = _with_languages(parameters, texts)
+        if parameters.languages():
+            state, counts, n_seen = learn_stems(parameters, texts, low, high)
+            if state.n_features == 0:
+                raise _no_tokens(parameters, n_rows, n_seen)
+            return state, state.matrix(counts, threads) if want_rows else None
         counted = count_tokens(
             texts,
             rules_of(parameters),
@@ -141,19 +154,17 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
     def _checked(self) -> TfidfParams:
         parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
         parameters.check_together(type(self).__name__)
+        if parameters.lemmas:
+            check_lemmas()
         return parameters
 
 
-def _admitted(counted: Counted, new: npt.NDArray[np.bool_], state: FittedTfidf, n_texts: int) -> npt.NDArray[np.int64]:
-    """The places of the new tokens that get a column: within min_df..max_df, the most frequent ones that have room."""
-    parameters = state.parameters
-    low, high = parameters.row_limit("min_df", n_texts), parameters.row_limit("max_df", n_texts)
-    places = np.flatnonzero(new & (counted.n_rows >= low) & (counted.n_rows <= high))
-    if parameters.max_features is not None:
-        room = max(0, parameters.max_features - len(state.frequencies))
-        order = np.argsort(-counted.totals[places], kind="stable")
-        places = np.sort(places[order[:room]])
-    return places
+def _with_languages(parameters: TfidfParams, texts: Texts) -> TfidfParams:
+    """The parameters with the languages of the texts in place of "auto"; plain words where none shows."""
+    if parameters.stems != AUTO:
+        return parameters
+    detected = "+".join(languages_of(texts))
+    return replace(parameters, stems=detected or None, lemmas=parameters.lemmas and bool(detected))
 
 
 def _no_tokens(parameters: TfidfParams, n_rows: int, n_seen: int) -> DataError:

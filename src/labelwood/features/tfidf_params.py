@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labelwood.errors import ParamError
+from labelwood.features.languages import AUTO, Language, stop_words
 from labelwood.params import Declared, Range, param
 
 
@@ -60,27 +61,38 @@ class NgramRange(Range):
 
 @dataclass(frozen=True)
 class WordList(Range):
-    """A collection of words, or None."""
+    """A collection of words, the code of a language, or None."""
 
     kind: type = list
 
     def __str__(self) -> str:
         return (
-            "None or a list of words (there is no built-in list: max_df=0.5, say, leaves out what stands in half of "
-            "all texts, in any language)"
+            'None, a list of words, or the code of a language such as "de" (max_df=0.5, say, leaves out what stands in '
+            "half of all texts, in any language)"
         )
 
     def accepts(self, value: Any) -> bool:
-        """True for None and for lists, tuples and sets of strings."""
+        """True for None, for codes of languages with a list, and for lists, tuples and sets of strings."""
         if value is None:
             return True
+        if isinstance(value, str):
+            return _has_stop_words(value)
         return isinstance(value, (list, tuple, set, frozenset)) and all(isinstance(word, str) for word in value)
 
-    def parse(self, text: str) -> list[str] | None:
-        """'the,of,and' is a list of three; 'none' is None."""
+    def parse(self, text: str) -> list[str] | str | None:
+        """'the,of,and' is a list of three; 'de' is the German list; 'none' is None."""
         if text.lower() in ("none", "null", ""):
             return None
+        if _has_stop_words(text):
+            return text
         return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _has_stop_words(code: str) -> bool:
+    try:
+        return bool(stop_words(code))
+    except ParamError:
+        return False
 
 
 def _field(default: Any, help: str, allowed: Range) -> Any:
@@ -105,6 +117,8 @@ class TfidfParams(Declared):
     lowercase: bool = param(True, "lower-case the texts first")
     min_token_length: int = param(2, "leave out words with fewer characters", low=1, high=1000)
     stop_words: Iterable[str] | None = _field(None, "words to leave out", WordList(list))
+    stems: str | None = _field(None, "the language of the texts: inflected words become their stems", Language())
+    lemmas: bool = param(False, "with stems: dictionary forms where there are some (extra [languages])")
     hashing: int | None = param(
         None, "number of hash buckets used in place of a vocabulary", low=1, high=2**31 - 1, kind=int
     )
@@ -118,8 +132,12 @@ class TfidfParams(Declared):
                     raise ParamError(
                         f"{owner}: {name} needs a vocabulary, and hashing has none; leave one of the two out"
                     )
+        if self.stems is not None and self.hashing is not None:
+            raise ParamError(f"{owner}: stems need a vocabulary, and hashing has none; leave one of the two out")
+        if self.lemmas and self.stems is None:
+            raise ParamError(f'{owner}: lemmas need a language; give it with stems, such as stems="fi"')
         if self.analyzer != "word":
-            for name in ("stop_words", "min_token_length"):
+            for name in ("stop_words", "min_token_length", "stems"):
                 if getattr(self, name) != self.defaults()[name]:
                     raise ParamError(
                         f"{owner}: {name} works with analyzer='word' only, but analyzer is {self.analyzer!r}"
@@ -129,9 +147,19 @@ class TfidfParams(Declared):
         """Parameter name -> value, ready for JSON."""
         values = super().as_dict()
         values["ngram_range"] = list(self.ngram_range)
-        if self.stop_words is not None:
+        if self.stop_words is not None and not isinstance(self.stop_words, str):
             values["stop_words"] = sorted(self.stop_words)
         return values
+
+    def words_left_out(self) -> list[str]:
+        """The stop words, those of a language spelled out."""
+        if isinstance(self.stop_words, str):
+            return stop_words(self.stop_words)
+        return list(self.stop_words or ())
+
+    def languages(self) -> tuple[str, ...]:
+        """The codes of the languages whose words are stemmed; () for none, or where they are yet to be detected."""
+        return () if self.stems in (None, AUTO) else tuple(dict.fromkeys(str(self.stems).split("+")))
 
     def as_given(self) -> dict[str, Any]:
         """Parameter name -> value, as the constructor takes it."""

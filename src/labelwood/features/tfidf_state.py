@@ -13,12 +13,15 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import ModelFileError, ParamError
+from labelwood.features.languages import AUTO
+from labelwood.features.stems import Stemming, as_tokens, known_stems, merged
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.features.tokens import (
     TOKEN_FORMAT,
     Rows,
     Texts,
     TokenList,
+    count_tokens,
     hash_tokens,
     look_up_tokens,
     token_rules,
@@ -30,17 +33,42 @@ from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, wh
 
 OWNER = "TfidfVectorizer"
 FREQUENCIES: Schema = {"document_frequencies": ArrayRule("int64", ("n_columns",), low=0)}
+# The words of the training texts that have a column by their stems.
+FORMS: Schema = {
+    "forms_bytes": ArrayRule("uint8", ("n_form_bytes",)),
+    "forms_offsets": ArrayRule("int64", ("n_forms+1",), low=0),
+    "forms_columns": ArrayRule("int32", ("n_forms",), low=0, below="n_columns"),
+}
 FACTS = ("parameters", "n_rows", "token_format")
 
 
 @dataclass(frozen=True, eq=False)
+class Forms:
+    """The inflected words that training saw, and the column of each: known ones need no stemmer."""
+
+    words: TokenList
+    columns: npt.NDArray[np.int32]
+
+    @cached_property
+    def lookup(self) -> _native.Vocabulary:
+        """The words as a table for look-up."""
+        return _native.Vocabulary(self.words.bytes, self.words.offsets)
+
+    def find(self, words: TokenList) -> npt.NDArray[np.int32]:
+        """The column of each word; -1 for those that training did not see."""
+        places = self.lookup.find(words.bytes, words.offsets)
+        return np.where(places >= 0, self.columns[np.maximum(places, 0)], np.int32(-1)).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
 class FittedTfidf(FittedVectorizer):
-    """Parameters, number of texts, document frequencies and (unless hashing) the tokens."""
+    """Parameters, number of texts, document frequencies and (unless hashing) the tokens; with stems, the words too."""
 
     parameters: TfidfParams
     n_rows: int
     frequencies: npt.NDArray[np.int64]
     tokens: TokenList | None
+    forms: Forms | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", replace(self.parameters, n_threads=None))
@@ -85,7 +113,26 @@ class FittedTfidf(FittedVectorizer):
         rules = rules_of(self.parameters)
         if self.parameters.hashing is not None:
             return self.matrix(hash_tokens(texts, rules, self.parameters.hashing, n_threads), n_threads)
+        if self.forms is not None:
+            counted = count_tokens(texts, rules, n_threads=n_threads)
+            columns = self.columns_of(counted.tokens)
+            return self.matrix(merged(counted.rows, columns, self.n_features), n_threads)
         return self.matrix(look_up_tokens(texts, rules, self.lookup, n_threads), n_threads)
+
+    def columns_of(self, words: TokenList) -> npt.NDArray[np.int32]:
+        """The column of each word, -1 for none; with stems, a word that training did not see goes by its stem."""
+        if self.forms is None:
+            return np.asarray(self.lookup.find(words.bytes, words.offsets), np.int32)
+        columns = self.forms.find(words)
+        new = np.flatnonzero(columns < 0)
+        if len(new):
+            columns[new] = known_stems(words.take(new).strings(), self.stemming, self.lookup.find)
+        return columns
+
+    @property
+    def stemming(self) -> Stemming:
+        """How words become stems."""
+        return Stemming(self.parameters.languages(), self.parameters.lemmas)
 
     def matrix(self, counted: Rows, n_threads: int | None) -> sparse.csr_matrix:
         """The tf-idf rows of counted tokens."""
@@ -101,13 +148,23 @@ class FittedTfidf(FittedVectorizer):
         return matrix
 
     def words_behind(self, text: str, columns: Iterable[int]) -> dict[int, str]:
-        """Column -> its token; with hashing the tokens of this text that fall into it."""
+        """Column -> its token; with hashing or stems the tokens of this text that fall into it."""
+        if self.forms is not None:
+            return self._forms_in(text, columns)
         if self.parameters.hashing is None:
             words = self.word_list()
             return {column: word_at(words, column) for column in columns}
         tokens = _native.split_text(text, rules_of(self.parameters))
         in_text = hashed_words(tokens, self.parameters.hashing)
         return {column: in_text.get(column, f"bucket {column}") for column in columns}
+
+    def _forms_in(self, text: str, columns: Iterable[int]) -> dict[int, str]:
+        in_text = list(dict.fromkeys(_native.split_text(text, rules_of(self.parameters))))
+        shared: dict[int, list[str]] = {}
+        for form, column in zip(in_text, self.columns_of(as_tokens(in_text)).tolist(), strict=True):
+            shared.setdefault(column, []).append(form)
+        stems = self.word_list()
+        return {c: " / ".join(shared[c]) if c in shared else word_at(stems, c) for c in columns}
 
     # storage
 
@@ -117,6 +174,10 @@ class FittedTfidf(FittedVectorizer):
         if self.tokens is not None:
             arrays["vocabulary_bytes"] = self.tokens.bytes
             arrays["vocabulary_offsets"] = self.tokens.offsets
+        if self.forms is not None:
+            arrays["forms_bytes"] = self.forms.words.bytes
+            arrays["forms_offsets"] = self.forms.words.offsets
+            arrays["forms_columns"] = self.forms.columns
         return arrays
 
     def facts(self) -> dict[str, Any]:
@@ -129,8 +190,7 @@ class FittedTfidf(FittedVectorizer):
         check_facts(facts, FACTS, OWNER)
         parameters = _parameters(facts["parameters"])
         n_rows = whole_number(facts, "n_rows", 1, 2**62 - 1, OWNER)
-        schema = FREQUENCIES if parameters.hashing is not None else {**FREQUENCIES, **word_arrays("vocabulary")}
-        check_arrays(schema, arrays, {}, OWNER)
+        check_arrays(_schema(parameters), arrays, {}, OWNER)
         frequencies = np.ascontiguousarray(arrays["document_frequencies"])
         if len(frequencies) == 0 or int(frequencies.max()) > n_rows:
             raise ModelFileError(f"{OWNER}: document frequencies must lie in 0..{n_rows} (the number of texts)")
@@ -143,9 +203,41 @@ class FittedTfidf(FittedVectorizer):
         tokens, lookup = checked_words(arrays, "vocabulary", OWNER)
         if len(tokens) != len(frequencies):
             raise ModelFileError(f"{OWNER}: {len(tokens)} tokens but {len(frequencies)} document frequencies")
-        state = cls(parameters, n_rows, frequencies, tokens)
+        forms = None
+        if parameters.languages():
+            words, form_lookup = checked_words(arrays, "forms", OWNER)
+            forms = Forms(words, np.ascontiguousarray(arrays["forms_columns"]))
+            forms.__dict__["lookup"] = form_lookup
+        state = cls(parameters, n_rows, frequencies, tokens, forms)
         state.__dict__["lookup"] = lookup  # made for the check; making it again would double the time to load
         return state
+
+
+def admitted(
+    n_rows: npt.NDArray[np.int64],
+    totals: npt.NDArray[np.int64],
+    new: npt.NDArray[np.bool_],
+    state: FittedTfidf,
+    n_texts: int,
+) -> npt.NDArray[np.int64]:
+    """The places of the new tokens that get a column: within min_df..max_df, the most frequent ones that have room.
+
+    n_rows, totals: in how many of the n_texts new texts, and how often, each token comes.
+    """
+    parameters = state.parameters
+    low, high = parameters.row_limit("min_df", n_texts), parameters.row_limit("max_df", n_texts)
+    places = np.flatnonzero(new & (n_rows >= low) & (n_rows <= high))
+    if parameters.max_features is not None:
+        room = max(0, parameters.max_features - len(state.frequencies))
+        order = np.argsort(-totals[places], kind="stable")
+        places = np.sort(places[order[:room]])
+    return places
+
+
+def _schema(parameters: TfidfParams) -> Schema:
+    if parameters.hashing is not None:
+        return FREQUENCIES
+    return {**FREQUENCIES, **word_arrays("vocabulary"), **(FORMS if parameters.languages() else {})}
 
 
 def rules_of(parameters: TfidfParams) -> _native.TokenRules:
@@ -157,7 +249,7 @@ def rules_of(parameters: TfidfParams) -> _native.TokenRules:
         max_n=high,
         lowercase=parameters.lowercase,
         min_length=parameters.min_token_length,
-        stop_words=list(parameters.stop_words or ()),
+        stop_words=parameters.words_left_out(),
     )
 
 
@@ -167,6 +259,8 @@ def _parameters(values: Any) -> TfidfParams:
     try:
         parameters = TfidfParams.from_saved(values, OWNER)
         parameters.check_together(OWNER)
+        if parameters.stems == AUTO:
+            raise ModelFileError(f"{OWNER}: saved stems name their language, but here it is {AUTO!r}")
     except ParamError as error:
         raise ModelFileError(f"saved parameters: {error}") from None
     return parameters

@@ -8,6 +8,11 @@ from pathlib import Path
 from labelwood.errors import DataError
 from labelwood.labelindex.hierarchy import tree_from_clusters, tree_from_parents
 from labelwood.labelindex.tree import LabelTree
+from labelwood.vocabulary.read import notation_of, read_vocabulary
+from labelwood.vocabulary.skos import NOTATIONS
+from labelwood.vocabulary.vocabulary import Vocabulary
+
+UNKNOWN = "(not in the thesaurus)"
 
 
 def read_hierarchy(path: str | Path, n_labels: int, label_names: Sequence[str] | None = None) -> LabelTree:
@@ -17,9 +22,14 @@ def read_hierarchy(path: str | Path, n_labels: int, label_names: Sequence[str] |
     with an empty parent). Three columns or more, `label TAB cluster TAB cluster inside it ...`: the clusters from the
     top down. Names are label_names, or the numbers 0 .. n_labels - 1 where labels have no names. Every label needs a
     line; names that are no labels are allowed. Empty lines and lines that begin with # are left out.
+
+    A SKOS file (.ttl, .rdf, ...) gives its own hierarchy: the first broader concept of each label, and so on up. Labels
+    that it does not know share one place.
     """
-    lines = _lines(Path(path))
     names = [str(n) for n in range(n_labels)] if label_names is None else list(label_names)
+    if notation_of(Path(path)) in NOTATIONS:
+        return _tree_of_parents(_lines_of_thesaurus(read_vocabulary(path), names), names, path)
+    lines = _lines(Path(path))
     known = {fields[0] for _, fields in lines}
     missing = [name for name in names if name not in known]
     if missing:
@@ -51,6 +61,27 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     if not lines:
         raise DataError(f"{path}: the label hierarchy is empty")
     return lines
+
+
+def _lines_of_thesaurus(vocabulary: Vocabulary, names: list[str]) -> list[tuple[int, list[str]]]:
+    """The lines `name, parent` of the labels and of all that stands above them; a circle is cut where it closes."""
+    parent_of: dict[str, str] = {}
+    for name in names:
+        if name not in vocabulary:
+            parent_of[name] = UNKNOWN
+        while name not in parent_of:
+            parent_of[name] = ""  # for now: whoever leads back here closes a circle
+            above = next((up for up in vocabulary.parents(name) if not _leads_to(up, name, parent_of)), "")
+            parent_of[name] = above
+            name = above or name
+    return [(number, [name, parent]) for number, (name, parent) in enumerate(parent_of.items(), 1)]
+
+
+def _leads_to(start: str, goal: str, parent_of: dict[str, str]) -> bool:
+    """True if the parents that are known so far lead from one name up to another."""
+    while start and start != goal:
+        start = parent_of.get(start, "")
+    return start == goal
 
 
 def _tree_of_parents(lines: list[tuple[int, list[str]]], names: list[str], path: str | Path) -> LabelTree:

@@ -11,13 +11,13 @@ import numpy as np
 from labelwood.data.fingerprint import label_names_sha256
 from labelwood.errors import LabelwoodError, ModelFileError
 from labelwood.labelspace.classes import Classes
-from labelwood.labelspace.names import packed, unpacked
 from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.registry import model_class
 from labelwood.params import Params
 from labelwood.storage.save import save_folder
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, as_optional, check_arrays, part, under
+from labelwood.storage.words import packed, unpacked
 
 KIND = "model"
 # What is known of labels and columns: counts, ids or names, and the names of a data frame's columns.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,20 +17,24 @@ from labelwood.features.bag import BagVectorizer, FittedBag
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
 from labelwood.features.tokens import as_texts
-from labelwood.labelspace.names import name_ids, packed, padded_counts, unknown_label, unpacked
+from labelwood.labelspace.names import name_ids, padded_counts, unknown_label
+from labelwood.metrics.hierarchy import hierarchy_metrics
 from labelwood.models.fitted import Fitted
 from labelwood.models.persistence import restored, state_of
 from labelwood.models.registry import model_class
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, part, prefixed
+from labelwood.storage.words import packed, unpacked
+from labelwood.tagger.allowed import allowed_answers
 from labelwood.tagger.kept_rows import KeptRows, no_rows
 from labelwood.tagger.label_states import LabelStates
 from labelwood.tagger.late_answers import LateAnswers
 from labelwood.tagger.reasons import TagReason, Voter
 from labelwood.topk import PAD, TopK, checked_k, empty
+from labelwood.vocabulary.vocabulary import Vocabulary
 
 KIND = "tagger"
 MODEL, FEATURES, TEXTS = "model.", "features.", "texts."  # prefixes of the saved arrays
-CALIBRATION, ROWS = "calibration.", "rows."
+CALIBRATION, ROWS, VOCABULARY = "calibration.", "rows.", "vocabulary."
 # The beginnings of the training texts, for models that name the rows that voted.
 _TEXTS: Schema = {"utf8": ArrayRule("uint8", ("n_bytes",)), "ends": ArrayRule("int64", ("n_texts",), low=0)}
 KEPT_CHARACTERS = 200
@@ -61,6 +65,7 @@ class FittedTagger:
     fingerprint: str | None = None
     rows: KeptRows | None = None
     labels: LabelStates = field(default_factory=LabelStates)
+    vocabulary: Vocabulary | None = None
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -82,6 +87,30 @@ class FittedTagger:
         """What is answered beyond the model."""
         return LateAnswers.of(self.model, self.label_names, self.labels, self.rows, self.words.n_features)
 
+    def allowed(self, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> npt.NDArray[np.bool_] | None:
+        """Which labels may be answered; None if all of them."""
+        include, exclude = list(include), list(exclude)
+        if not include and not exclude:
+            return self._not_deprecated
+        if self.vocabulary is not None:
+            return self.vocabulary.allowed(self.label_names, include, exclude)
+        fine = np.full(len(self.label_names), not include)
+        fine[[self._number(name) for name in include]] = True
+        fine[[self._number(name) for name in exclude]] = False
+        return fine
+
+    def _number(self, name: str) -> int:
+        if name not in self.ids:
+            raise DataError(unknown_label(name, self.ids))
+        return self.ids[name]
+
+    @cached_property
+    def _not_deprecated(self) -> npt.NDArray[np.bool_] | None:
+        if self.vocabulary is None or not self.vocabulary.deprecated.any():
+            return None
+        fine = self.vocabulary.allowed(self.label_names)
+        return None if fine.all() else fine
+
     # answering
 
     def inputs(self, texts: Sequence[str], n_threads: int | None) -> sparse.csr_matrix:
@@ -93,13 +122,32 @@ class FittedTagger:
         known = x if x.shape[1] == self.model.n_features else x[:, : self.model.n_features]
         return self.model.inputs(known, texts)
 
-    def predict(self, texts: Sequence[str], k: int, n_threads: int | None) -> TopK:
-        """The k best labels of each text."""
+    def predict(
+        self,
+        texts: Sequence[str],
+        k: int,
+        n_threads: int | None,
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+    ) -> TopK:
+        """The k best labels of each text, of those that are allowed."""
+        allowed = self.allowed(include, exclude)
         width = checked_k(k, len(self.label_names))
         if not len(texts):
             return empty(0, width)
         x = self.words.rows(as_texts(texts), n_threads)
         inputs = self._inputs(x, texts)
+        if allowed is None:
+            return self._best(inputs, x, texts, width, n_threads)
+
+        def best_of(rows: npt.NDArray[np.int64], n: int) -> TopK:
+            return self._best(inputs[rows], x[rows], [texts[row] for row in rows], n, n_threads)
+
+        return allowed_answers(best_of, allowed, len(texts), width)
+
+    def _best(self, inputs: Any, x: sparse.csr_matrix, texts: Sequence[str], width: int, n_threads: int | None) -> TopK:
+        """The best labels of the model and of what was learnt after it."""
         if self.late.plain:
             return self.model.predict(inputs, min(width, self.model.n_labels), n_threads).cut(width)
         return self.late.predict(self.model, inputs, x, texts, width, n_threads)
@@ -123,14 +171,22 @@ class FittedTagger:
         """Which texts hold a word that the tagger knows."""
         return np.asarray(np.diff(self.words.rows(as_texts(texts), n_threads).indptr) > 0)
 
-    def assigned(self, texts: Sequence[str], k: int | None, n_threads: int | None) -> TopK:
+    def assigned(
+        self,
+        texts: Sequence[str],
+        k: int | None,
+        n_threads: int | None,
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+    ) -> TopK:
         """The labels that each text is given, at most k, with probabilities; a text without a known word gets none."""
         sure = self.sure()
         if k is not None:
             checked_k(k, len(self.label_names))
         if not len(texts):
             return empty(0, k or 1)
-        answers = self.predict(texts, sure.width, n_threads)
+        answers = self.predict(texts, sure.width, n_threads, include=include, exclude=exclude)
         unknown = ~self.known(texts, n_threads)
         answers.labels[unknown], answers.scores[unknown] = PAD, -np.inf
         top = sure.assigned(answers)
@@ -157,6 +213,14 @@ class FittedTagger:
     def _text_of(self, row: int) -> str:
         return self.texts[row] if self.texts is not None and row < len(self.texts) else ""
 
+    def hierarchy_figures(
+        self, top: TopK, y: sparse.csr_matrix, unknown: Sequence[str], ks: Sequence[int]
+    ) -> dict[str, float]:
+        """hP, hR and hF1 at each k where the vocabulary has broader concepts, else none; unknown: y's last columns."""
+        if self.vocabulary is None or not len(self.vocabulary.broader):
+            return {}
+        return hierarchy_metrics(top, y, self.vocabulary.with_ancestors([*self.label_names, *unknown]), ks)
+
     # storage
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
@@ -176,6 +240,9 @@ class FittedTagger:
             fields["facts"]["rows"] = self.rows.facts()
         if self.labels.facts():
             fields["facts"]["labels"] = self.labels.facts()
+        if self.vocabulary is not None:
+            fields["facts"]["vocabulary"] = self.vocabulary.facts()
+            arrays |= prefixed(VOCABULARY, self.vocabulary.arrays())
         return fields, arrays
 
     def __copy__(self) -> FittedTagger:
@@ -191,9 +258,12 @@ class FittedTagger:
 def restored_tagger(fields: Mapping[str, Any], arrays: Arrays) -> FittedTagger:
     """The tagger of saved fields and arrays; ModelFileError if its parts do not fit together."""
     facts = fields["facts"]
-    if not {"model", "features"} <= set(facts) <= {"model", "features", "rows", "labels", "calibration"}:
-        raise ModelFileError(f"tagger: its facts are 'model' and 'features', but here {sorted(facts)!r:.80}")
-    stray = [name for name in arrays if not name.startswith((MODEL, FEATURES, TEXTS, CALIBRATION, ROWS))]
+    others = {"rows", "labels", "calibration", "vocabulary"}
+    if not {"model", "features"} <= set(facts) <= {"model", "features"} | others:
+        raise ModelFileError(
+            f"tagger: its facts are 'model', 'features' and some of {sorted(others)}, but here {sorted(facts)!r:.80}"
+        )
+    stray = [name for name in arrays if not name.startswith((MODEL, FEATURES, TEXTS, CALIBRATION, ROWS, VOCABULARY))]
     if not stray and "rows" not in facts:
         stray = list(prefixed(ROWS, part(ROWS, arrays)))
     if stray:
@@ -209,11 +279,19 @@ def restored_tagger(fields: Mapping[str, Any], arrays: Arrays) -> FittedTagger:
             raise ModelFileError(f"{words.n_features} features for a model of {model.n_features}")
         texts = _restored_texts(part(TEXTS, arrays))
         calibration = _restored_calibration(part(CALIBRATION, arrays), facts.get("calibration"), model)
-        tagger = FittedTagger(words, model, texts, calibration, fields.get("data_fingerprint"), rows, states)
+        vocabulary = _restored_vocabulary(part(VOCABULARY, arrays), facts.get("vocabulary"))
+        seen = fields.get("data_fingerprint")
+        tagger = FittedTagger(words, model, texts, calibration, seen, rows, states, vocabulary)
         _ = tagger.ids  # names that are not distinct are refused now
     except LabelwoodError as error:
         raise ModelFileError(f"tagger: {error}") from error
     return tagger
+
+
+def _restored_vocabulary(arrays: Arrays, facts: Any) -> Vocabulary | None:
+    if not arrays and facts is None:
+        return None
+    return Vocabulary.restore(arrays, facts)
 
 
 def _restored_texts(arrays: Arrays) -> tuple[str, ...] | None:

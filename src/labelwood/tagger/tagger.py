@@ -17,6 +17,8 @@ from labelwood.data.fingerprint import texts_fingerprint
 from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
+from labelwood.features.languages import AUTO as DETECT
+from labelwood.features.languages import languages_of
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.labelspace import names as naming
 from labelwood.labelspace.classes import understood
@@ -30,9 +32,13 @@ from labelwood.storage.save import save_folder
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
 from labelwood.tagger.kept_rows import KeptRows, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
+from labelwood.tagger.language_choice import chosen_words
 from labelwood.tagger.learning import Learnt, Lesson, learned
 from labelwood.tagger.reasons import TagReason
 from labelwood.topk import TopK
+from labelwood.vocabulary.read import read_vocabulary
+from labelwood.vocabulary.rules import RULES, checked_rule
+from labelwood.vocabulary.vocabulary import Vocabulary
 
 # Measured on a fifth of the training rows of CookingStackExchange and EURLEX57K (its first 8,000 rows), one-vs-all,
 # P@5: leaving out words that occur once -0.5 and +0.2; pairs of words as well -0.3 and -0.2, at six times the training
@@ -40,7 +46,7 @@ from labelwood.topk import TopK
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
 USUAL_K = 5
-_OWN = ("model", "seed", "n_threads", "features", "model_params", "assign", "keep_rows")
+_OWN = ("model", "seed", "n_threads", "features", "model_params", "assign", "keep_rows", "lang", "vocabulary")
 # Training rows are kept for later corrections unless they are told to, or take more bytes than this.
 MOST_KEPT_BYTES = 100_000_000
 
@@ -54,10 +60,15 @@ class Tagger(Estimator):
     and n-grams, such as "hsoftmax". model_params: parameters of a model that is given by name. scikit-learn reaches the
     parts as "model__C" and "features__min_df". assign: the rule by which `predict(assign=True)` gives labels: "f1",
     "f1-macro", "f1-sample", "precision=0.9", "recall=0.8" or "count=4"; learning it, and how sure answers are, takes
-    about as long again as training, so None leaves it out.
-    keep_rows: keep the training rows, compactly, so that `learn` can teach
-    the model corrections; None: if they take at most 100 MB. The constructor only stores; `fit` validates.
+    about as long again as training, so None leaves it out. keep_rows: keep the training rows, compactly, so that
+    `learn` can teach the model corrections; None: if they take at most 100 MB. lang: the language of the texts, such as
+    "fi", makes inflected words alike by their stems; "auto" detects it and keeps what held-out rows prefer, as `notes_`
+    then says. vocabulary: a thesaurus or its file; labels are its ids then, which have names, and deprecated ones are
+    not suggested. The constructor only stores; `fit` validates.
     """
+
+    # What the last fit has to say about its choices; of the class, so that the constructor sets nothing but parameters.
+    notes_: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -69,6 +80,8 @@ class Tagger(Estimator):
         model_params: Mapping[str, Any] | None = None,
         assign: str | None = None,
         keep_rows: bool | None = None,
+        lang: str | None = None,
+        vocabulary: Vocabulary | str | Path | None = None,
     ) -> None:
         self.model = model
         self.seed = seed
@@ -77,6 +90,8 @@ class Tagger(Estimator):
         self.model_params = model_params
         self.assign = assign
         self.keep_rows = keep_rows
+        self.lang = lang
+        self.vocabulary = vocabulary
 
     def __repr__(self) -> str:
         return f"Tagger(model={self.model!r}, seed={self.seed})"
@@ -150,7 +165,9 @@ class Tagger(Estimator):
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
         naming.name_ids(label_names)
-        vectorizer = self._new_vectorizer()
+        vocabulary = _opened(self.vocabulary)
+        features, notes = self._chosen_features(rows, y, progress)
+        vectorizer = self._vectorizer_type()(**features)
         progress.step("turning texts into features", 0, len(rows))
         x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
@@ -166,8 +183,19 @@ class Tagger(Estimator):
                 calibration = calibration_of(model, data, rule)
         seen = texts_fingerprint(rows, y, label_names)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
-        kept_rows = self._kept_rows(x, y, rows, ids)
-        self._fitted = FittedTagger(vectorizer.fitted_, model.fitted_, kept, calibration, seen, kept_rows)
+        if vocabulary is not None:
+            notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
+            vocabulary = vocabulary.speaking(_first_language(self.lang, rows))
+        self._fitted = FittedTagger(
+            vectorizer.fitted_,
+            model.fitted_,
+            kept,
+            calibration,
+            seen,
+            self._kept_rows(x, y, rows, ids),
+            vocabulary=vocabulary,
+        )
+        self.notes_ = notes
         return self
 
     def _kept_rows(self, x: Any, y: Any, texts: Sequence[str], ids: Sequence[str] | None) -> KeptRows | None:
@@ -224,8 +252,20 @@ class Tagger(Estimator):
         model.Parameters.checked(model.get_params(), type(model).__name__)
         return model
 
-    def _new_vectorizer(self) -> Vectorizer:
-        return self._vectorizer_type()(**self._feature_values())
+    def _chosen_features(
+        self, rows: Sequence[str], y: sparse.csr_matrix, progress: Progress
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """(parameters of the vectorizer, what there is to say about them); with a language, its words are chosen."""
+        features = self._feature_values()
+        if self.lang is None:
+            return features, ()
+        if self._vectorizer_type() is BagVectorizer:
+            raise ParamError(f"Tagger: lang works with tf-idf features, and {self.model!r} counts plain words")
+        if features["stems"] is not None:
+            raise ParamError(f"Tagger: lang is {self.lang!r} and features has stems={features['stems']!r}; give one")
+        progress.step("choosing words", 0, 0)
+        features, note = chosen_words(rows, y, features, self.lang, self.seed)
+        return features, (note,)
 
     # what was learnt
 
@@ -268,21 +308,46 @@ class Tagger(Estimator):
     # answering
 
     def predict(
-        self, texts: Iterable[str], k: int | None = None, *, assign: bool = False
+        self,
+        texts: Iterable[str],
+        k: int | None = None,
+        *,
+        assign: bool = False,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        rule: str | None = None,
     ) -> list[list[tuple[str, float]]]:
-        """The k best labels of each text as (name, score), best first; k: 5 if it is not given.
+        """The k best labels of each text as (label, score), best first; k: 5 if it is not given.
 
-        assign: the labels that the tagger's rule gives, 0 to n (at most k), as (name, probability). A text without a
-        word that the tagger knows gets none.
+        assign: the labels that the tagger's rule gives, 0 to n (at most k), as (label, probability). A text without a
+        word that the tagger knows gets none. include and exclude choose what may be answered: labels; with a vocabulary
+        also "below:ID" (with all below it) and "scheme:ID", and `name` gives the names of its ids. rule, with a
+        vocabulary: "ancestors" adds the concepts above the answers, "specific" drops answers above another.
         """
-        return self.predict_top(texts, k, assign=assign).names(self.label_names)
+        top = self.predict_top(texts, k, assign=assign, include=include, exclude=exclude)
+        answers = top.names(self.label_names)
+        if rule is None:
+            return answers
+        apply, vocabulary = RULES[checked_rule(rule)], self.fitted_.vocabulary
+        if vocabulary is None:
+            raise ParamError(f"the rule {rule!r} needs a tagger that was trained with a vocabulary")
+        return [apply(row, vocabulary) for row in answers]
 
-    def predict_top(self, texts: Iterable[str], k: int | None = None, *, assign: bool = False) -> TopK:
+    def predict_top(
+        self,
+        texts: Iterable[str],
+        k: int | None = None,
+        *,
+        assign: bool = False,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+    ) -> TopK:
         """What `predict` gives, as TopK; numbers are places in `label_names`."""
         state, rows = self.fitted_, checked_texts(texts)
         if assign:
-            return state.assigned(rows, k, self.n_threads)
-        return state.predict(rows, USUAL_K if k is None else k, self.n_threads)
+            return state.assigned(rows, k, self.n_threads, include=include, exclude=exclude)
+        width = USUAL_K if k is None else k
+        return state.predict(rows, width, self.n_threads, include=include, exclude=exclude)
 
     def predict_proba(self, texts: Iterable[str], k: int = PROBABLE_LABELS) -> sparse.csr_matrix:
         """How probable the k best labels of each text are: CSR (n_texts, n_labels); needs a tagger with `assign`."""
@@ -290,6 +355,15 @@ class Tagger(Estimator):
         sure = state.sure()
         top = state.predict(checked_texts(texts), min(k, state.model.n_labels), self.n_threads)
         return sure.ranked(top).to_csr(state.model.n_labels)
+
+    def name(self, label: str, lang: str | None = None) -> str:
+        """The name of a label in the vocabulary, in a language or in the tagger's own; without one, the label."""
+        vocabulary = self.fitted_.vocabulary
+        if vocabulary is None:
+            if lang is not None:
+                raise ParamError(f"names in {lang!r} need a tagger that was trained with a vocabulary")
+            return label
+        return vocabulary.name(label, lang)
 
     def explain(self, text: str, label: str) -> TagReason:
         """Why one text gets a label: its words and how much each pushes for (+) or against (-) it."""
@@ -303,17 +377,19 @@ class Tagger(Estimator):
     ) -> dict[str, float]:
         """The metrics of the tagger's answers to texts whose labels are known: name -> per cent.
 
-        Labels that the tagger does not know count as missed. Propensities come from its training labels.
+        Labels that the tagger does not know count as missed. Propensities come from its training labels. With a
+        vocabulary that has broader concepts also "hP@k", "hR@k" and "hF1@k".
         """
         trained_on = self.fitted_.model.trained_on
         if isinstance(texts, Dataset):
-            rows, (y, _) = _texts_of(texts), self.label_matrix(texts)
+            rows, (y, unknown) = _texts_of(texts), self.label_matrix(texts)
         else:
-            rows, y = checked_texts(texts), self.label_matrix(_labels_for(labels))[0]
+            rows, (y, unknown) = checked_texts(texts), self.label_matrix(_labels_for(labels))
             _check_as_many(len(rows), y.shape[0])
         top = self.predict_top(rows, max(ks))
         counts = naming.padded_counts(trained_on.label_counts, y.shape[1])
-        return evaluate(top, y, train_y=counts, n_train=trained_on.n_rows, ks=ks)
+        figures = evaluate(top, y, train_y=counts, n_train=trained_on.n_rows, ks=ks)
+        return figures | self.fitted_.hierarchy_figures(top, y, unknown, ks)
 
     def score(self, texts: Iterable[str] | Dataset, labels: Any = None) -> float:
         """The nDCG@5 of the answers for texts with known labels, per cent: what scikit-learn compares settings by."""
@@ -369,6 +445,28 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise DataError(f"texts, row {row}: expected a string, but got {text!r}")
     return rows
+
+
+def _opened(vocabulary: Vocabulary | str | Path | None) -> Vocabulary | None:
+    return read_vocabulary(vocabulary) if isinstance(vocabulary, (str, Path)) else vocabulary
+
+
+def _first_language(lang: str | None, texts: Sequence[str]) -> str | None:
+    """The language of most of the texts, if it is given or to be detected."""
+    codes = languages_of(texts) if lang == DETECT else (lang or "").split("+")
+    return next(iter(codes), None)
+
+
+def _vocabulary_notes(vocabulary: Vocabulary, labels: Sequence[str]) -> list[str]:
+    """What a person should know about labels that the vocabulary does not know, or no longer wants."""
+    notes = []
+    unknown = [label for label in labels if label not in vocabulary]
+    retired = [label for label in labels if label in vocabulary and vocabulary.deprecated[vocabulary.numbers[label]]]
+    for some, what in ((unknown, "not in the vocabulary"), (retired, "deprecated, and will not be suggested")):
+        if some:
+            shown = ", ".join(some[: naming.SHOWN]) + (", ..." if len(some) > naming.SHOWN else "")
+            notes.append(f"{len(some)} of {len(labels)} labels are {what}: {shown}")
+    return notes
 
 
 def _column_names(vectorizer: Vectorizer) -> list[str] | None:

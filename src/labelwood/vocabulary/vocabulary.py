@@ -1,0 +1,287 @@
+"""Vocabulary: the concepts of a thesaurus with names, broader concepts, schemes and deprecated flags; immutable."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood.errors import DataError, ModelFileError, ParamError
+from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays
+from labelwood.storage.words import packed, unpacked
+
+SCHEMA: Schema = {
+    "ids_utf8": ArrayRule("uint8", ("n_id_bytes",)),
+    "ids_ends": ArrayRule("int64", ("n_concepts",), low=0),
+    "names_utf8": ArrayRule("uint8", ("n_name_bytes",)),
+    "names_ends": ArrayRule("int64", ("n_names",), low=0),  # language by language, "" for none
+    "others_utf8": ArrayRule("uint8", ("n_other_bytes",)),
+    "others_ends": ArrayRule("int64", ("n_others",), low=0),
+    "others_concept": ArrayRule("int32", ("n_others",), low=0, below="n_concepts"),
+    "others_language": ArrayRule("int32", ("n_others",), low=0),
+    "broader": ArrayRule("int32", ("n_links", 2), low=0, below="n_concepts"),
+    "members": ArrayRule("int32", ("n_members", 2), low=0),
+    "deprecated": ArrayRule("bool", ("n_concepts",)),
+}
+FACTS = ("language", "languages", "schemes")
+BELOW, SCHEME = "below:", "scheme:"  # how a subtree and a scheme are named where labels are chosen
+Pairs = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class OtherName:
+    """An alternative name of a concept; concept and language are places in the vocabulary's tuples."""
+
+    concept: int
+    language: int
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Concepts in a fixed order.
+
+    names[i][j]: the preferred name of concept j in languages[i], "" where it has none. broader: pairs (concept, broader
+    concept). members: pairs (concept, scheme). language: that of names which are asked for without one.
+    """
+
+    ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...]
+    others: tuple[OtherName, ...]
+    broader: Pairs
+    schemes: tuple[str, ...]
+    members: Pairs
+    deprecated: npt.NDArray[np.bool_]
+    language: str
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, concept: object) -> bool:
+        return concept in self.numbers
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} concepts, languages {', '.join(self.languages) or 'none'})"
+
+    def __copy__(self) -> Vocabulary:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Vocabulary:
+        return self  # it never changes
+
+    def __reduce__(self) -> Any:
+        return type(self).restore, (self.arrays(), self.facts())
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Id -> place."""
+        return {concept: number for number, concept in enumerate(self.ids)}
+
+    def number(self, concept: str) -> int:
+        """The place of an id; DataError names the nearest ones."""
+        if concept not in self.numbers:
+            near = difflib.get_close_matches(concept, self.ids, n=3)
+            raise DataError(
+                f"unknown concept {concept!r}; " + (f"near: {', '.join(near)}" if near else f"{len(self)} are known")
+            )
+        return self.numbers[concept]
+
+    # names
+
+    def name(self, concept: str, language: str | None = None) -> str:
+        """The preferred name of an id: in a language, else in that of the vocabulary, else in any; else the id."""
+        number = self.numbers.get(concept)
+        if number is None:
+            return concept
+        wanted = [self.checked_language(language)] if language is not None else []
+        for code in dict.fromkeys([*wanted, self.language, *self.languages]):
+            if code in self.languages and self.names[self.languages.index(code)][number]:
+                return self.names[self.languages.index(code)][number]
+        return concept
+
+    def other_names(self, concept: str, language: str | None = None) -> list[str]:
+        """The alternative names of an id, in one language or in all."""
+        number, place = self.number(concept), None
+        if language is not None:
+            place = self.languages.index(self.checked_language(language))
+        return [name.text for name in self._others_of.get(number, ()) if place is None or name.language == place]
+
+    @cached_property
+    def _others_of(self) -> dict[int, list[OtherName]]:
+        by_concept: dict[int, list[OtherName]] = {}
+        for name in self.others:
+            by_concept.setdefault(name.concept, []).append(name)
+        return by_concept
+
+    def checked_language(self, language: str) -> str:
+        """The same code; ParamError if no concept has a name in it."""
+        if language not in self.languages:
+            raise ParamError(
+                f"the vocabulary has no names in {language!r}; it has {', '.join(self.languages) or 'none at all'}"
+            )
+        return language
+
+    def speaking(self, language: str | None) -> Vocabulary:
+        """The same vocabulary that answers in a language, if it has names in it."""
+        return self if language not in self.languages else replace(self, language=str(language))
+
+    # the hierarchy
+
+    @cached_property
+    def _parents(self) -> list[list[int]]:
+        parents: list[list[int]] = [[] for _ in self.ids]
+        for child, parent in self.broader.tolist():
+            parents[child].append(parent)
+        return parents
+
+    @cached_property
+    def _children(self) -> list[list[int]]:
+        children: list[list[int]] = [[] for _ in self.ids]
+        for child, parent in self.broader.tolist():
+            children[parent].append(child)
+        return children
+
+    def parents(self, concept: str) -> list[str]:
+        """The ids right above an id."""
+        return [self.ids[place] for place in self._parents[self.number(concept)]]
+
+    def children(self, concept: str) -> list[str]:
+        """The ids right below an id."""
+        return [self.ids[place] for place in self._children[self.number(concept)]]
+
+    def ancestors(self, concept: str) -> set[str]:
+        """All ids above an id, without itself; concepts that form a circle are above each other."""
+        start = self.number(concept)
+        return {self.ids[place] for place in _reached(start, self._parents) - {start}}
+
+    def subtree(self, concept: str) -> set[str]:
+        """An id and all ids below it."""
+        return {self.ids[place] for place in _reached(self.number(concept), self._children)}
+
+    def with_ancestors(self, labels: Sequence[str]) -> sparse.csr_matrix:
+        """For each label a row of ones (n_labels, n_labels + n_concepts): its concept and all above it.
+
+        A label that is no concept is alone in a column of its own, the first n_labels of them.
+        """
+        columns: list[int] = []
+        pointers = [0]
+        for place, label in enumerate(labels):
+            number = self.numbers.get(label)
+            if number is None:
+                columns.append(place)
+            else:
+                columns.extend(sorted(len(labels) + above for above in _reached(number, self._parents)))
+            pointers.append(len(columns))
+        shape = (len(labels), len(labels) + len(self))
+        return sparse.csr_matrix((np.ones(len(columns), np.int32), columns, pointers), shape=shape)
+
+    # choosing
+
+    def chosen(self, what: str) -> set[str]:
+        """The ids that one choice names: an id, "below:ID" (with all below it) or "scheme:ID"."""
+        if what.startswith(BELOW):
+            return self.subtree(what.removeprefix(BELOW))
+        if what.startswith(SCHEME):
+            scheme = what.removeprefix(SCHEME)
+            if scheme not in self.schemes:
+                raise DataError(f"unknown scheme {scheme!r}; known: {', '.join(self.schemes) or 'none'}")
+            place = self.schemes.index(scheme)
+            return {self.ids[number] for number in self.members[self.members[:, 1] == place, 0].tolist()}
+        return {self.ids[self.number(what)]}
+
+    def allowed(
+        self, labels: Sequence[str], include: Iterable[str] = (), exclude: Iterable[str] = ()
+    ) -> npt.NDArray[np.bool_]:
+        """Which labels may be suggested: all, or the included ones; never the excluded and the deprecated ones."""
+        included, excluded = list(include), list(exclude)
+        out = {self.ids[place] for place in np.flatnonzero(self.deprecated).tolist()}
+        for choice in excluded:
+            out |= self.chosen(choice)
+        if not included:
+            return np.array([label not in out for label in labels], bool)
+        wanted = set().union(*(self.chosen(choice) for choice in included))
+        return np.array([label in wanted and label not in out for label in labels], bool)
+
+    # storage
+
+    def arrays(self) -> Arrays:
+        """The vocabulary as named arrays."""
+        ids_utf8, ids_ends = packed(self.ids)
+        names_utf8, names_ends = packed([name for names in self.names for name in names])
+        others_utf8, others_ends = packed([name.text for name in self.others])
+        return {
+            "ids_utf8": ids_utf8,
+            "ids_ends": ids_ends,
+            "names_utf8": names_utf8,
+            "names_ends": names_ends,
+            "others_utf8": others_utf8,
+            "others_ends": others_ends,
+            "others_concept": np.array([name.concept for name in self.others], np.int32),
+            "others_language": np.array([name.language for name in self.others], np.int32),
+            "broader": self.broader,
+            "members": self.members,
+            "deprecated": self.deprecated,
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """What is saved beside the arrays: JSON values only."""
+        return {"language": self.language, "languages": list(self.languages), "schemes": list(self.schemes)}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, npt.NDArray[Any]], facts: Any) -> Vocabulary:
+        """The vocabulary of saved arrays and facts; ModelFileError if they do not fit together."""
+        where = "vocabulary"
+        if not isinstance(facts, Mapping) or set(facts) != set(FACTS):
+            raise ModelFileError(f"{where}: its facts are {', '.join(FACTS)}, but here {facts!r:.80}")
+        languages, schemes = facts["languages"], facts["schemes"]
+        for texts in (languages, schemes, [facts["language"]]):
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                raise ModelFileError(f"{where}: languages and schemes are texts, but here {texts!r:.80}")
+        sizes = check_arrays(SCHEMA, arrays, {}, where)
+        n_concepts = sizes["n_concepts"]
+        if sizes["n_names"] != n_concepts * len(languages):
+            raise ModelFileError(f"{where}: {sizes['n_names']} names, but {n_concepts} in {len(languages)} languages")
+        for name, pairs, limit in (("others_language", arrays["others_language"], len(languages)),):
+            if len(pairs) and int(pairs.max()) >= limit:
+                raise ModelFileError(f"{where}: {name} holds {int(pairs.max())}, but there are {limit} languages")
+        members = np.ascontiguousarray(arrays["members"])
+        if members.shape[1] != 2 or (len(members) and (members.max(axis=0) >= (n_concepts, len(schemes))).any()):
+            raise ModelFileError(f"{where}: members lie outside the concepts and schemes")
+        try:
+            ids = unpacked(arrays["ids_utf8"], arrays["ids_ends"])
+            names = unpacked(arrays["names_utf8"], arrays["names_ends"])
+            texts = unpacked(arrays["others_utf8"], arrays["others_ends"])
+        except DataError as error:
+            raise ModelFileError(f"{where}: {error}") from None
+        if len(set(ids)) != len(ids):
+            raise ModelFileError(f"{where}: an id stands for two concepts")
+        places = zip(arrays["others_concept"].tolist(), arrays["others_language"].tolist(), texts, strict=True)
+        return cls(
+            ids,
+            tuple(languages),
+            tuple(names[start : start + n_concepts] for start in range(0, len(names), max(1, n_concepts))),
+            tuple(OtherName(*place) for place in places),
+            np.ascontiguousarray(arrays["broader"]),
+            tuple(schemes),
+            members,
+            np.ascontiguousarray(arrays["deprecated"]),
+            facts["language"],
+        )
+
+
+def _reached(start: int, neighbours: Sequence[Sequence[int]]) -> set[int]:
+    """The places that can be reached from one, with itself."""
+    reached, waiting = {start}, [start]
+    while waiting:
+        for place in neighbours[waiting.pop()]:
+            if place not in reached:
+                reached.add(place)
+                waiting.append(place)
+    return reached
