@@ -9,16 +9,17 @@ import pytest
 from scipy import sparse
 
 import labelwood
-from labelwood.errors import DataError, ModelFileError
+from labelwood.errors import DataError, ModelFileError, ParamError
+from labelwood.metrics.propensity import inverse_propensity
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.characters import largest_of_rows
-from labelwood.models.ensemble.cross_fitting import held_parts
+from labelwood.models.ensemble.cross_fitting import Lessons, held_parts
 from labelwood.models.ensemble.label_words import LabelWords, words_of
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import N_NEAR, NearRows
 from labelwood.models.ensemble.pairs import beside_each_other
 from labelwood.models.ensemble.sides import Sides, column_names
+from labelwood.models.ensemble.text_view import largest_of_rows
 from labelwood.models.ensemble.together import Together
 from labelwood.topk import TopK, empty
 
@@ -160,7 +161,7 @@ def candidates_of(sides, rows):
     keys, table = sides.table(rows, 1)
     n_labels = len(sides.label_counts)
     return {
-        divmod(key, n_labels): dict(zip(column_names(1), item, strict=True))
+        divmod(key, n_labels): dict(zip(column_names(()), item, strict=True))
         for key, item in zip(keys.tolist(), table.tolist(), strict=True)
     }
 
@@ -210,17 +211,22 @@ def test_texts_are_used_where_they_come(data, tmp_path):
     np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(both, 3).scores, top.scores)
 
 
-@pytest.mark.parametrize("characters", ["yes", "no"])
-def test_characters_are_a_second_model(data, tmp_path, characters):
+def with_texts(data):
+    """The same rows with their words as texts."""
     texts = [" ".join(data.feature_names[word] for word in row.indices) + " x" for row in data.x]
-    both = replace(data, texts=texts)
-    model = Ensemble(n_threads=1, ranker_rows=300, characters=characters).fit(both)
-    n_runs = model.structure()["runs of characters"]
-    assert (n_runs > 100) == (characters == "yes")
+    return replace(data, texts=texts)
+
+
+def test_views_of_texts_have_models_of_their_own(data, tmp_path):
+    both = with_texts(data)
+    model = Ensemble(n_threads=1, ranker_rows=300, views="characters,pairs").fit(both)
+    assert model.structure()["pairs, columns"] > 20
+    assert model.structure()["characters, columns"] > 100
     top = model.predict(both, 3)
     assert model.evaluate(both)["P@1"] > 80
     said = {c.side for c in model.explain(both.take([0]), int(top.labels[0, 0])).contributions}
-    assert any(side.startswith("the characters say") for side in said) == (characters == "yes")
+    assert any(side.startswith("the characters say") for side in said)
+    assert any(side.startswith("the pairs say") for side in said)
     single = model.predict(both.take([5]), 3)
     np.testing.assert_array_equal(single.labels[0], top.labels[5])
     np.testing.assert_array_equal(single.scores[0], top.scores[5])
@@ -230,9 +236,41 @@ def test_characters_are_a_second_model(data, tmp_path, characters):
     np.testing.assert_array_equal(again.predict(both, 3).scores, top.scores)
 
 
-def test_characters_need_texts(data):
+def test_a_view_by_which_held_out_rows_do_not_gain_is_left_out(data, monkeypatch):
+    monkeypatch.setattr(Lessons, "quality", lambda lessons, settings: -lessons.table.shape[1])
+    model = Ensemble(n_threads=1, ranker_rows=300).fit(with_texts(data))
+    assert model.fitted_.ranked.sides.views == ()
+    assert model.predict(with_texts(data), 3).labels[0, 0] in data.y[0].indices
+
+
+def test_quality_is_the_ndcg_of_rows_that_the_ranker_has_not_seen(data):
+    random = np.random.default_rng(0)
+    y = sparse.csr_matrix(random.random((600, 10)) < 0.2, dtype=np.float32)
+    keys = np.arange(6000)
+    told = y.toarray().ravel().astype(np.float32)
+    guessed = random.random(6000).astype(np.float32)
+    good, bad = (Lessons(keys, np.column_stack([column, guessed]), y) for column in (told, guessed))
+    settings = Ensemble(n_threads=1)._settings()
+    filled = np.mean(np.diff(y.indptr)[::3] > 0)
+    assert good.quality(settings) == pytest.approx(filled, abs=1e-6)
+    assert bad.quality(settings) < 0.8 * filled
+
+
+def test_views_that_cannot_be_are_refused(data):
     with pytest.raises(DataError, match="needs texts"):
-        Ensemble(n_threads=1, characters="yes").fit(data)
+        Ensemble(n_threads=1, views="characters").fit(data)
+    with pytest.raises(ParamError, match="unknown view"):
+        Ensemble(n_threads=1, views="charaters").fit(with_texts(data))
+
+
+def test_rare_labels_are_favoured(data):
+    plain = Ensemble(n_threads=1, ranker_rows=300).fit(data)
+    rare = Ensemble(n_threads=1, ranker_rows=300, favour=1).fit(data)
+    weights = inverse_propensity(data.y)
+    expected = plain.predict(data, N_LABELS).to_csr(N_LABELS).toarray() * (weights / weights.max())
+    np.testing.assert_allclose(rare.predict(data, N_LABELS).to_csr(N_LABELS).toarray(), expected, rtol=1e-5, atol=1e-7)
+    top = rare.predict(data.x[0], 1)
+    assert rare.explain(data.x[0], int(top.labels[0, 0])).score == pytest.approx(float(top.scores[0, 0]), rel=1e-5)
 
 
 def test_the_largest_values_of_rows_stay():

@@ -1,6 +1,7 @@
 // Candidates of all sides and their ranking for Python.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -92,6 +93,8 @@ struct SidesHolder {
     }
 
     void phrases(In<float> right) { sides.phrase_right = label_array(right); }
+
+    void favour(In<float> weights) { sides.favour = label_array(weights); }
 };
 
 AskedRows checked_rows(const SidesHolder& holder, const In<std::int64_t>& starts, const In<std::int32_t>& columns,
@@ -178,6 +181,7 @@ void top_k(const SidesHolder& holder, const TreesHolder& ranker, In<std::int64_t
              chances.shape(0) == best_labels.shape(0) && chances.shape(1) == best_labels.shape(1),
          "labels and chances must be (n rows, k)");
     const auto k = static_cast<std::int32_t>(best_labels.shape(1));
+    const float* favour = holder.sides.favour;
     WithoutGil released;
     parallel_for(asked.rows.n_rows, n_threads, 8, [&](std::int64_t row, int) {
         thread_local CandidateRoom room;
@@ -187,8 +191,10 @@ void top_k(const SidesHolder& holder, const TreesHolder& ranker, In<std::int64_t
         ranker.trees.margins(room.table.data(), n, n_columns, room.margins.data());
         room.best.resize(static_cast<std::size_t>(k));
         TopKHeap heap(room.best.data(), k);
-        for (std::int64_t i = 0; i < n; ++i)
-            heap.offer(static_cast<float>(1 / (1 + std::exp(-static_cast<double>(room.margins[i])))), room.labels[i]);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const double chance = 1 / (1 + std::exp(-static_cast<double>(room.margins[i])));
+            heap.offer(static_cast<float>(chance * (favour ? favour[room.labels[i]] : 1.0f)), room.labels[i]);
+        }
         const std::int32_t n_best = heap.size();
         const Scored* best = heap.sorted();
         for (std::int32_t i = 0; i < k; ++i) {
@@ -211,6 +217,7 @@ void bind_candidates(nb::module_& m) {
         .def("beside", &SidesHolder::beside, "starts"_a, "labels"_a, "shares"_a, "n_sure"_a, "most_proposed"_a,
              "The companions of every label.")
         .def("phrases", &SidesHolder::phrases, "right"_a, "How often a name in the text was right.")
+        .def("favour", &SidesHolder::favour, "weights"_a, "What the chance of each label is multiplied with.")
         .def("table", &table, "starts"_a, "columns"_a, "values"_a, "first_said"_a, "labels"_a, "scores"_a, "n_models"_a, "n_threads"_a,
              "(candidates of each row, their labels, what is known of each) for rows and the models' answers to them.")
         .def("top_k", &top_k, "ranker"_a, "starts"_a, "columns"_a, "values"_a, "first_said"_a, "labels"_a, "scores"_a, "n_models"_a,

@@ -36,6 +36,7 @@ struct Sides {
     BesideSide beside;
     const float* phrase_right;  // of every label: how often a name in the text was right; null without texts
     const float* label_rows;    // of every label: log(1 + its training rows)
+    const float* favour;        // of every label: what its chance is multiplied with; null: 1
     std::int32_t n_features, n_labels;
 };
 

@@ -88,7 +88,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
                 "words of label names": 0 if sides.names is None else sides.names.names.shape[0],
                 "names looked for in texts": 0 if sides.phrases is None else len(sides.phrases.label_names),
                 "labels beside each other, pairs": sides.beside.shares.nnz,
-                "runs of characters": 0 if sides.characters is None else sides.characters.n_columns,
+                **{f"{view.kind}, columns": view.n_columns for view in sides.views},
             }
         weighted = zip(self.members, self.weights.tolist(), strict=True)
         parts = {
@@ -151,7 +151,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
             members.append(member)
         ranked, ranked_facts = None, facts.get("ranked")
         if ranked_facts is not None:
-            ranked = Ranked.restore(part(_RANKED, arrays), ranked_facts, tuple(members), trained_on)
+            ranked = Ranked.restore(part(_RANKED, arrays), ranked_facts, tuple(members), trained_on, settings.favour)
         return cls(settings, trained_on, tuple(members), weights, ranked)
 
 

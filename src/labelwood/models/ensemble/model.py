@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from labelwood.models.base import Model
-from labelwood.models.ensemble.cross_fitting import PlannedSides, ranked_sides, ranking_memory, rows_suffice
+from labelwood.models.ensemble.cross_fitting import ranked_sides, ranking_memory, rows_suffice
 from labelwood.models.ensemble.fitted import FittedEnsemble
-from labelwood.models.ensemble.members import given_weights, held_out_weights, members_of, planned
+from labelwood.models.ensemble.members import PlannedMember, given_weights, held_out_weights, members_of, planned
 from labelwood.models.ensemble.params import EnsembleParams
+from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS
 from labelwood.models.fit_input import FitInput
 from labelwood.models.registry import AUTO
 
 _INSIDE = "linear-tree"
-_WORD_TREES, _CHARACTER_TREES = 3, 1
+_TREES = {"words": 3, PAIRS: 1, CHARACTERS: 1}
 
 
 class Ensemble(Model[EnsembleParams, FittedEnsemble]):
@@ -56,10 +57,9 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
         return int(copies + sum(member.model._training_memory(member.settings, data) for member in members))
 
 
-def _inside(settings: EnsembleParams) -> PlannedSides:
-    """The models inside: linear trees that see words, and others that see characters."""
-    words, characters = (planned(settings, [_INSIDE], {"n_trees": n})[0] for n in (_WORD_TREES, _CHARACTER_TREES))
-    return PlannedSides(words, characters)
+def _inside(settings: EnsembleParams) -> dict[str, PlannedMember]:
+    """The linear trees of words and of each view of texts, by name."""
+    return {name: planned(settings, [_INSIDE], {"n_trees": n})[0] for name, n in _TREES.items()}
 
 
 def _ranks(settings: EnsembleParams, data: FitInput) -> bool:

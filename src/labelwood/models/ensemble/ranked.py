@@ -14,12 +14,12 @@ from scipy import sparse
 from labelwood.errors import ModelFileError
 from labelwood.models.ensemble import boosting, label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.characters import Characters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.pairs import Floats
 from labelwood.models.ensemble.sides import Sides, column_names, groups
+from labelwood.models.ensemble.text_view import KINDS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.fit_input import TrainedOn
@@ -27,7 +27,7 @@ from labelwood.models.fitted import Fitted
 from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK
 
-_NAMES, _PHRASES, _CHARACTERS = "names.", "phrases.", "characters."
+_NAMES, _PHRASES, _VIEW = "names.", "phrases.", "view"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +58,12 @@ class Ranked:
             return Explanation(label, 0.0, (), ())
         item = table[place]
         score = float(likely(self.ranker.margins(table[place : place + 1], n_threads))[0])
+        score *= float(self.sides.label_weights()[label]) if self.sides.favour else 1
         added, rest = self.ranker.contributions(item)
         contributions = [Contribution(0, -1, 1.0, rest, rest, side="what is usual")]
-        n_models, column = len(self.sides.models), 0
-        known = dict(zip(column_names(n_models), item.tolist(), strict=True))
-        for group, columns in groups(n_models):
+        known = dict(zip(column_names(self.sides.kinds), item.tolist(), strict=True))
+        column = 0
+        for group, columns in groups(self.sides.kinds):
             push = float(added[column : column + len(columns)].sum())
             column += len(columns)
             side = told(group, known)
@@ -98,16 +99,16 @@ class Ranked:
             rules |= under(_NAMES, label_words.SCHEMA)
         if facts["phrases"]:
             rules |= under(_PHRASES, name_phrases.SCHEMA)
-        if facts["characters"] is not None:
-            rules[_CHARACTERS] = PART
+        for number in range(len(facts["views"])):
+            rules[f"{_VIEW}{number}."] = PART
         return rules | under("ranker.", boosting.SCHEMA)
 
     def facts(self) -> dict[str, Any]:
-        """Whether label names are one of the sides, by the words of columns and in texts; what characters are."""
+        """Whether label names are one of the sides, by the words of columns and in texts; the views of texts."""
         return {
             "names": self.sides.names is not None,
             "phrases": self.sides.phrases is not None,
-            "characters": None if self.sides.characters is None else self.sides.characters.facts(),
+            "views": [view.facts() for view in self.sides.views],
         }
 
     def arrays(self) -> Arrays:
@@ -117,13 +118,18 @@ class Ranked:
             arrays |= prefixed(_NAMES, self.sides.names.arrays())
         if self.sides.phrases is not None:
             arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
-        if self.sides.characters is not None:
-            arrays |= prefixed(_CHARACTERS, self.sides.characters.arrays())
+        for number, view in enumerate(self.sides.views):
+            arrays |= prefixed(f"{_VIEW}{number}.", view.tokens.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
 
     @classmethod
     def restore(
-        cls, arrays: Arrays, facts: Mapping[str, Any], models: tuple[Fitted[Any], ...], trained_on: TrainedOn
+        cls,
+        arrays: Arrays,
+        facts: Mapping[str, Any],
+        models: tuple[Fitted[Any], ...],
+        trained_on: TrainedOn,
+        favour: float,
     ) -> Ranked:
         """The ranked sides of saved arrays; ModelFileError if they do not fit together."""
         names = LabelWords.restore(part(_NAMES, arrays), trained_on) if facts["names"] else None
@@ -134,14 +140,15 @@ class Ranked:
             phrases = NamePhrases(trained_on.label_names, arrays[f"{_PHRASES}right"])
         near = NearRows.restore(part("near.", arrays), trained_on)
         beside = Together.restore(part("beside.", arrays), trained_on)
-        characters, widths = None, [trained_on.n_features]
-        if facts["characters"] is not None:
-            characters = Characters.restore(part(_CHARACTERS, arrays), facts["characters"])
-            widths.append(characters.n_columns)
-        if [model.n_features for model in models] != widths:
-            raise ModelFileError(f"ensemble: a ranker whose models see {widths} columns has other members")
-        ranker = BoostedTrees.restore(part("ranker.", arrays), len(column_names(len(models))))
-        return cls(Sides(models, near, names, beside, trained_on.label_counts, phrases, characters), ranker)
+        views = tuple(
+            TextView.restore(part(f"{_VIEW}{number}.", arrays), saved) for number, saved in enumerate(facts["views"])
+        )
+        if len(models) != 1 + len(views):
+            raise ModelFileError(f"ensemble: {len(views)} views of texts need a member each beside the first")
+        sides = Sides(models, near, names, beside, trained_on.label_counts, phrases, views, favour)
+        if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
+            raise ModelFileError("ensemble: the members of a ranker see other columns")
+        return cls(sides, BoostedTrees.restore(part("ranker.", arrays), len(column_names(sides.kinds))))
 
 
 def likely(margins: Floats) -> Floats:
@@ -162,8 +169,8 @@ def told(group: str, item: Mapping[str, float]) -> str:
     """What one group of columns says about a candidate, for people."""
     if group == "words":
         return f"the words say {item['words: score']:.2f}"
-    if group == "characters":
-        return f"the characters say {item['characters: score']:.2f}"
+    if group in KINDS:
+        return f"the {group} say {item[f'{group}: score']:.2f}"
     if group == "similar rows":
         return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
     if group == "name":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import DataError
 from labelwood.matrices import column_ids, row_pointers
+from labelwood.metrics.propensity import inverse_propensity
 from labelwood.models.ensemble import label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.characters import Characters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.pairs import Floats, Keys, beside_each_other
+from labelwood.models.ensemble.text_view import PAIRS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.fit_input import FitInput
 from labelwood.models.fitted import Fitted
@@ -27,16 +29,15 @@ from labelwood.topk import TopK, empty
 
 MODEL_LABELS = 50  # labels that a model inside is asked for
 _MODEL = ("score", "rank", "of the best")
-_MODELS = ("words", "characters")
 Columns = tuple[tuple[str, tuple[str, ...]], ...]
 # Row pointers, columns, values, first column of names in texts; labels and scores of the models, their number; threads.
 Int32 = npt.NDArray[np.int32]
 Asked = tuple[npt.NDArray[np.int64], Int32, Floats, int, Int32, Floats, int, int]
 
 
-def groups(n_models: int) -> Columns:
-    """The groups of the table's columns, in the order of native/models/ensemble/candidates.hpp."""
-    models = _MODELS[:n_models]
+def groups(views: Sequence[str]) -> Columns:
+    """The groups of the table's columns, in the order of native/models/ensemble/candidates.hpp; views: their kinds."""
+    models = ("words", *views)
     of_row = ("features", *(f"best score of {model}" for model in models), "closest row")
     return (
         *((model, _MODEL) for model in models), ("similar rows", near_rows.COLUMNS),
@@ -45,17 +46,17 @@ def groups(n_models: int) -> Columns:
     )  # fmt: skip
 
 
-def column_names(n_models: int) -> tuple[str, ...]:
+def column_names(views: Sequence[str]) -> tuple[str, ...]:
     """The names of the table's columns."""
-    return tuple(f"{group}: {column}" for group, columns in groups(n_models) for column in columns)
+    return tuple(f"{group}: {column}" for group, columns in groups(views) for column in columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
     """Models, the nearest rows, the words of label names (if there are names) and companions of labels.
 
-    models: one that sees the features, and with characters a second one that sees those. Rows come as `rows` gives
-    them: features, and behind them the characters of the texts and where names stand in them.
+    models: one that sees the features, and one for each view of the texts. Rows come as `rows` gives them: features,
+    and behind them the columns of the views and where names stand in the texts.
     """
 
     models: tuple[Fitted[Any], ...]
@@ -64,7 +65,8 @@ class Sides:
     beside: Together
     label_counts: npt.NDArray[np.int64]
     phrases: NamePhrases | None = None  # where names stand in texts, if there are texts
-    characters: Characters | None = None
+    views: tuple[TextView, ...] = ()
+    favour: float = 0.0  # 0: what is most likely first; 1: rare labels count more, by their inverse propensity
     _native: _native.CandidateSides = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +80,8 @@ class Sides:
             )  # fmt: skip
         if self.phrases is not None:
             sides.phrases(**self.phrases.arrays())
+        if self.favour:
+            sides.favour(self.label_weights())
         object.__setattr__(self, "_native", sides)
 
     @property
@@ -88,7 +92,7 @@ class Sides:
     @property
     def reads_texts(self) -> bool:
         """Whether texts are needed beside features."""
-        return self.phrases is not None or self.characters is not None
+        return self.phrases is not None or bool(self.views)
 
     @classmethod
     def of(
@@ -96,7 +100,8 @@ class Sides:
         models: tuple[Fitted[Any], ...],
         data: FitInput,
         said: sparse.csr_matrix | None,
-        characters: Characters | None,
+        views: tuple[TextView, ...],
+        favour: float,
     ) -> Sides:
         """The sides of training rows, with models that were trained on them; said: where names stand in their texts."""
         names = None
@@ -106,11 +111,26 @@ class Sides:
         phrases = None
         if data.label_names is not None and said is not None:
             phrases = NamePhrases.of(data.label_names).judged(said, data.y)
-        return cls(models, NearRows.of(data.x, data.y), names, Together.of(data.y), counts, phrases, characters)
+        return cls(models, NearRows.of(data.x, data.y), names, Together.of(data.y), counts, phrases, views, favour)
 
-    def without_characters(self) -> Sides:
-        """The same sides without the model that sees characters."""
-        return replace(self, models=self.models[:1], characters=None)
+    def without(self, kind: str) -> Sides:
+        """The same sides without one kind of view and its model."""
+        kept = [place for place, view in enumerate(self.views) if view.kind != kind]
+        models = (self.models[0], *(self.models[place + 1] for place in kept))
+        return replace(self, models=models, views=tuple(self.views[place] for place in kept))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the views."""
+        return tuple(view.kind for view in self.views)
+
+    def label_weights(self) -> Floats:
+        """What the chance of each label is multiplied with, at most 1: propensities to the power of `favour`.
+
+        To sort by chance / propensity is the best order for propensity-scored precision.
+        """
+        inverse = inverse_propensity(self.label_counts, n_train=self.near.y.shape[0])
+        return np.asarray((inverse / inverse.max()) ** self.favour, np.float32)
 
     # answering
 
@@ -124,8 +144,7 @@ class Sides:
                 "with both, or use labelwood.Tagger"
             )
         parts = [x]
-        if self.characters is not None:
-            parts.append(self.characters.rows(texts, n_threads))
+        parts += [view.rows(texts, n_threads) for view in self.views]
         if self.phrases is not None:
             parts.append(self.phrases.rows(texts))
         return beside_each_other(parts)
@@ -145,8 +164,22 @@ class Sides:
 
     def seen(self, rows: sparse.csr_matrix, model: int) -> sparse.csr_matrix:
         """The columns that one of the models sees."""
-        begin = 0 if model == 0 else self.n_features
-        return rows[:, begin : begin + self.models[model].n_features] if rows.shape[1] > self.n_features else rows
+        begin, end = self._columns[model]
+        return rows if (begin, end) == (0, rows.shape[1]) else rows[:, begin:end]
+
+    @property
+    def widths(self) -> list[int]:
+        """The number of columns that each of the models sees."""
+        return [end - begin for begin, end in self._columns]
+
+    @cached_property
+    def _columns(self) -> tuple[tuple[int, int], ...]:
+        """The first column of each model's, and the one behind its last."""
+        columns, end = [(0, self.n_features)], self.n_features
+        for view in self.views:
+            columns.append((0 if view.kind == PAIRS else end, end + view.n_columns))
+            end += view.n_columns
+        return tuple(columns)
 
     def _asked(self, rows: sparse.csr_matrix, n_threads: int | None) -> Asked:
         """The rows and the models' answers to them, as the kernels take them."""
@@ -155,5 +188,5 @@ class Sides:
         labels, scores = answers[0].labels, answers[0].scores
         if len(answers) > 1:
             labels, scores = np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])
-        first_said = self.n_features + (0 if self.characters is None else self.characters.n_columns)
+        first_said = self._columns[-1][1]
         return row_pointers(rows), column_ids(rows), rows.data, first_said, labels, scores, len(answers), n_threads or 0
