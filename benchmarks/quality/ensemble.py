@@ -25,6 +25,7 @@ from labelwood.topk import TopK
 KS = (1, 3, 5, 10)
 METRICS = ("P@1", "P@3", "P@5", "nDCG@10", "PSP@5")
 VOCABULARIES = {"YSO-Finna-en": "en", "YSO-Finna-fi": "fi"}
+WORDS = {"YSO-Finna-fi": {"stems": "fi"}}  # how words are made of texts where there are no features
 VALIDATION_ROWS = 3000
 
 
@@ -67,7 +68,7 @@ def read_data(name: str, features: str) -> tuple[labelwood.Dataset, labelwood.Da
     """(training rows, test rows) with features, texts where there are some, and names of features and labels."""
     folder = Path(os.environ["LABELWOOD_DATA"]) / name
     if features == "given" and (folder / "train.txt.gz").exists():
-        names, words = lines(folder / "labels.txt.gz"), lines(folder / "vocab.txt.gz")
+        names, words = listed_names(folder), lines(folder / "vocab.txt.gz")
         both = [labelwood.read(folder / f"{part}.txt.gz") for part in ("train", "test")]
         with_names = [
             replace(data, texts=texts_of(folder, part), label_names=names, feature_names=words)
@@ -78,7 +79,7 @@ def read_data(name: str, features: str) -> tuple[labelwood.Dataset, labelwood.Da
     ids = sorted({label for part in rows for row in part for label in row["labels"]})
     names = label_names(folder, ids)
     places = {label: place for place, label in enumerate(ids)}
-    vectorizer = labelwood.TfidfVectorizer(sublinear_tf=True, n_threads=1)
+    vectorizer = labelwood.TfidfVectorizer(sublinear_tf=True, n_threads=1, **WORDS.get(name, {}))
     both = []
     for number, part in enumerate(rows):
         texts = [row["text"] for row in part]
@@ -95,16 +96,26 @@ def label_names(folder: Path, ids: list[str] | list[int]) -> list[str]:
     """What each label is called: by the vocabulary, or by the data set's own list; the id where there is no name."""
     language = VOCABULARIES.get(folder.name)
     if language is None:
-        listed = lines(folder / "labels.txt.gz")
+        listed = listed_names(folder)
         return [listed[int(label)] for label in ids]
     head, *rows = [line.split("\t") for line in lines(folder.parent / "vocabularies" / "yso-names.tsv.gz")]
     known = {row[0]: row[head.index(language)] for row in rows}
-    names, taken = [], set()
-    for label in ids:
-        name = known.get(str(label)) or str(label)
-        names.append(name if name not in taken else f"{name} ({label})")
-        taken.add(names[-1])
-    return names
+    return told_apart([known.get(str(label)) or str(label) for label in ids], ids)
+
+
+def listed_names(folder: Path) -> list[str]:
+    """The names of the data set's own list, which may stand behind a number and a tab."""
+    rows = [line.split("\t") for line in lines(folder / "labels.txt.gz")]
+    return told_apart([row[-1] for row in rows], [row[0] for row in rows])
+
+
+def told_apart(names: list[str], ids: list) -> list[str]:
+    """The names, with the label's id behind those that came before."""
+    different, taken = [], set()
+    for name, label in zip(names, ids, strict=True):
+        different.append(name if name not in taken else f"{name} ({label})")
+        taken.add(different[-1])
+    return different
 
 
 def texts_of(folder: Path, part: str) -> list[str] | None:

@@ -10,11 +10,12 @@ def ranked(values, kept):
     return sorted(kept, key=lambda label: (-values[label], label))
 
 
-def table_of(row, said, answers, arrays, settings):
+def table_of(row, runs, said, answers, arrays, settings):
     """{label: columns} of one row.
 
-    row: dense features; said: {label: (times, alone + 1, first + 1)} or None; answers: for each model a list of
-    (label, score). arrays: dense matrices and vectors of the sides; settings: numbers by name.
+    row: dense features; runs: dense values of the view of characters; said: {label: (times, alone + 1, first + 1)} or
+    None; answers: for each model a list of (label, score). arrays: dense matrices and vectors of the sides; settings:
+    numbers by name.
     """
     n_labels = len(arrays["label_rows"])
     unit = row / (np.linalg.norm(row) or 1)
@@ -40,6 +41,13 @@ def table_of(row, said, answers, arrays, settings):
         for rank, label in enumerate(ranked(shares * arrays["mass"], signs)[:99]):
             name_ranks[label] = rank
     proposed |= set(said or {})
+    letters, cosines = (runs != 0) @ arrays["letters"] ** 2, runs @ arrays["letters"]
+    heard = np.flatnonzero(letters >= settings["least_letters"]).tolist()
+    letter_ranks = np.full((2, n_labels), 99.0)
+    for ranks, values in zip(letter_ranks, (letters, cosines), strict=True):
+        order = ranked(values, heard)[:99]
+        ranks[order] = np.arange(len(order))
+        proposed |= set(order[: settings["most_letters"]])
     beside = np.zeros(n_labels)
     for label, score in answers[0][: settings["n_sure"]]:
         beside += max(score, 1e-6) * arrays["beside"][label]
@@ -65,6 +73,9 @@ def table_of(row, said, answers, arrays, settings):
             columns += [times, alone - 1, math.log1p(place - 1), arrays["phrase_right"][label]]
         else:
             columns += [0, 0, 9, -1]
+        sign = letters[label] >= settings["least_letters"]
+        columns += [letters[label], cosines[label]] if sign else [0, 0]
+        columns += [*letter_ranks[:, label]]
         columns += [beside[label], arrays["label_rows"][label], np.count_nonzero(row)]
         columns += [max(answer[0][1], 1e-9) if answer else 1e-9 for answer in answers]
         columns += [similar[near[0]] if near else 0.0, n_sides]

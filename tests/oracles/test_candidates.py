@@ -13,10 +13,11 @@ _spec = importlib.util.spec_from_file_location("candidates_twin", Path(__file__)
 twin = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(twin)
 
-N_FEATURES, N_ROWS, N_WORDS, N_LABELS = 30, 50, 12, 25
+N_FEATURES, N_ROWS, N_WORDS, N_LABELS, N_RUNS = 30, 50, 12, 25, 15
+FIRST_RUN = N_FEATURES + 2  # columns between that are none of the sides'
 SETTINGS = {
     "n_near": 7, "least_share": 0.2, "smallest_share": 0.5, "whole": 0.97, "most_names": 3, "n_sure": 2,
-    "most_beside": 4,
+    "most_beside": 4, "least_letters": 0.3, "most_letters": 2,
 }  # fmt: skip
 
 
@@ -44,10 +45,13 @@ def problem(seed, names=True):
         **{name: random.random(N_LABELS).astype(np.float32)
            for name in ("mass", "words", "right", "matched", "phrase_right", "label_rows")},
     }  # fmt: skip
+    letters = random_matrix(random, N_RUNS, N_LABELS, 0.2)
+    arrays["letters"] = letters / np.maximum(np.linalg.norm(letters, axis=0), 1e-9)
     sides = _native.CandidateSides(N_FEATURES, arrays["label_rows"])
     label_starts, labels, _ = csr(arrays["train_labels"].astype(np.float32))
     sides.near(*csr(train.T), label_starts, labels, SETTINGS["n_near"])
     sides.beside(*csr(arrays["beside"]), SETTINGS["n_sure"], SETTINGS["most_beside"])
+    sides.letters(*csr(arrays["letters"]), FIRST_RUN, SETTINGS["least_letters"], SETTINGS["most_letters"])
     sides.phrases(arrays["phrase_right"])
     if names:
         starts, words_of_columns, _ = csr(arrays["column_words"])
@@ -59,15 +63,16 @@ def problem(seed, names=True):
 
 
 def queries(seed, n_models, n_rows=20, width=6):
-    """(dense rows, names said, answers, the same as the kernel takes them); some rows are empty, with a stored 0."""
+    """(dense rows, dense characters, names said, answers, the same for the kernel); some rows have nothing but a stored 0."""
     random = np.random.default_rng(seed + 1000)
     x = random_matrix(random, n_rows, N_FEATURES, 0.2)
     x[::7] = 0
+    runs = random_matrix(random, n_rows, N_RUNS, 0.3)
     said, answers = [], []
     labels = np.full((n_rows, n_models, width), -1, np.int32)
     scores = np.full((n_rows, n_models, width), -np.inf, np.float32)
     starts, columns, values = [0], [], []
-    first_said = N_FEATURES + 3  # columns between that are none of the sides'
+    first_said = FIRST_RUN + N_RUNS
     for row in range(n_rows):
         found = sorted(random.choice(N_LABELS, random.integers(0, 4), replace=False).tolist())
         said.append({label: (1.0 + random.integers(3), 1.0 + random.integers(2), 1.0 + label) for label in found})
@@ -80,15 +85,16 @@ def queries(seed, n_models, n_rows=20, width=6):
             mine.append(list(zip(chosen, given, strict=True)))
         answers.append(mine)
         used = sorted({*np.flatnonzero(x[row]).tolist(), row % N_FEATURES})
-        columns += [*used, N_FEATURES + 1]
-        values += [*x[row, used].tolist(), 5.0]
+        heard = np.flatnonzero(runs[row])
+        columns += [*used, N_FEATURES + 1, *(FIRST_RUN + heard).tolist()]
+        values += [*x[row, used].tolist(), 5.0, *runs[row, heard].tolist()]
         for block in range(3):
             columns += [first_said + block * N_LABELS + label for label in found]
             values += [said[-1][label][block] for label in found]
         starts.append(len(columns))
     asked = np.array(starts, np.int64), np.array(columns, np.int32), np.array(values, np.float32), first_said
     flat = labels.reshape(n_rows, -1), scores.reshape(n_rows, -1), n_models
-    return x, said, answers, (*asked, *flat)
+    return x, runs, said, answers, (*asked, *flat)
 
 
 @pytest.mark.parametrize("names", [True, False])
@@ -96,12 +102,12 @@ def queries(seed, n_models, n_rows=20, width=6):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_table_is_that_of_the_twin(seed, n_models, names):
     sides, arrays = problem(seed, names)
-    x, said, answers, asked = queries(seed, n_models)
+    x, runs, said, answers, asked = queries(seed, n_models)
     counts, labels, table = sides.table(*asked, 2)
     assert counts.sum() == len(labels) == len(table)
     starts = np.concatenate([[0], np.cumsum(counts)])
     for row in range(len(x)):
-        expected = twin.table_of(x[row], said[row], answers[row], arrays, SETTINGS)
+        expected = twin.table_of(x[row], runs[row], said[row], answers[row], arrays, SETTINGS)
         mine = labels[starts[row] : starts[row + 1]]
         assert mine.tolist() == sorted(expected)
         for place, label in enumerate(mine.tolist()):
@@ -135,7 +141,7 @@ def test_margins_are_those_of_the_twin(n_items):
 @pytest.mark.parametrize("k", [1, 4, 40])
 def test_the_best_are_those_of_the_table(k):
     sides, _ = problem(5)
-    x, _, _, asked = queries(5, 2)
+    x, _, _, _, asked = queries(5, 2)
     counts, labels, table = sides.table(*asked, 1)
     trees = random_trees(np.random.default_rng(1), table.shape[1])
     best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
@@ -156,7 +162,7 @@ def test_the_best_are_those_of_the_table(k):
 
 def test_rows_and_trees_that_do_not_fit_are_refused():
     sides, _ = problem(0)
-    _, _, _, (starts, columns, values, first_said, labels, scores, n_models) = queries(0, 1)
+    _, _, _, _, (starts, columns, values, first_said, labels, scores, n_models) = queries(0, 1)
     for wrong in (
         (starts, columns[::-1].copy(), values, first_said, labels, scores, n_models),
         (starts[:-1].copy(), columns, values, first_said, labels, scores, n_models),

@@ -86,6 +86,14 @@ struct SidesHolder {
                        label_array(matched), least_share, smallest_share, whole, most_proposed};
     }
 
+    void letters(In<std::int64_t> starts, In<std::int32_t> labels, In<float> weights, std::int64_t first_column, float least_share,
+                 std::int32_t most_proposed) {
+        need(starts.size() >= 1 && first_column >= sides.n_features && most_proposed >= 0, "a view comes after the features");
+        const auto n_runs = static_cast<std::int64_t>(starts.size()) - 1;
+        kept.emplace_back(starts, labels, weights, n_runs, sides.n_labels);
+        sides.letters = {kept.back().rows(sides.n_labels), first_column, least_share, most_proposed};
+    }
+
     void beside(In<std::int64_t> starts, In<std::int32_t> labels, In<float> shares, std::int32_t n_sure, std::int32_t most_proposed) {
         need(n_sure >= 0 && most_proposed >= 0, "numbers must be positive");
         kept.emplace_back(starts, labels, shares, sides.n_labels, sides.n_labels);
@@ -214,6 +222,8 @@ void bind_candidates(nb::module_& m) {
         .def("names", &SidesHolder::names, "column_starts"_a, "column_words"_a, "word_starts"_a, "word_labels"_a, "word_shares"_a,
              "mass"_a, "words"_a, "right"_a, "matched"_a, "least_share"_a, "smallest_share"_a, "whole"_a, "most_proposed"_a,
              "The words of label names.")
+        .def("letters", &SidesHolder::letters, "starts"_a, "labels"_a, "weights"_a, "first_column"_a, "least_share"_a, "most_proposed"_a,
+             "The runs of characters of label names.")
         .def("beside", &SidesHolder::beside, "starts"_a, "labels"_a, "shares"_a, "n_sure"_a, "most_proposed"_a,
              "The companions of every label.")
         .def("phrases", &SidesHolder::phrases, "right"_a, "How often a name in the text was right.")

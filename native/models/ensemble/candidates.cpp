@@ -9,14 +9,15 @@ namespace {
 constexpr std::int32_t kFirstRows = 5;  // "first five"
 constexpr float kWorstRank = 99.0f;
 constexpr float kNotWhole = -0.5f;
-constexpr int kNearColumns = 3, kNameColumns = 7, kPhraseColumns = 4;
+constexpr int kNearColumns = 3, kNameColumns = 7, kPhraseColumns = 4, kLetterColumns = 4;
 
 // One row of the table while it is filled.
 class Gatherer {
 public:
     Gatherer(const Sides& sides, const AskedRows& asked, std::int64_t row, CandidateRoom& room)
         : sides_(sides), asked_(asked), room_(room), n_columns_(n_table_columns(asked.n_models)), near_(3 * asked.n_models),
-          names_(near_ + kNearColumns), phrases_(names_ + kNameColumns), beside_(phrases_ + kPhraseColumns) {
+          names_(near_ + kNearColumns), phrases_(names_ + kNameColumns), letters_(phrases_ + kPhraseColumns),
+          beside_(letters_ + kLetterColumns) {
         labels_ = asked.labels + row * asked.n_models * asked.width;
         scores_ = asked.scores + row * asked.n_models * asked.width;
         begin_ = asked.rows.starts[row];
@@ -30,6 +31,7 @@ public:
         missing_[names_ + 6] = kWorstRank;
         missing_[phrases_ + 2] = 9.0f;
         missing_[phrases_ + 3] = -1.0f;
+        missing_[letters_ + 2] = missing_[letters_ + 3] = kWorstRank;
     }
 
     void run() {
@@ -37,8 +39,10 @@ public:
         ask_near_rows();
         ask_names();
         ask_phrases();
+        ask_letters();
         ask_companions();
         fill_names();
+        fill_letters();
         fill_companions();
         finish();
     }
@@ -54,6 +58,8 @@ private:
             room_.slots.resize(n_labels, -1);
             room_.shares.resize(n_labels, 0.0f);
             room_.strengths.resize(n_labels, 0.0f);
+            room_.letter_shares.resize(n_labels, 0.0f);
+            room_.cosines.resize(n_labels, 0.0f);
             room_.beside_sums.resize(n_labels, 0.0f);
         }
         room_.labels.clear();
@@ -180,6 +186,55 @@ private:
         }
     }
 
+    // Adds up the runs of characters of all names in the text; the largest shares and cosines become candidates.
+    void ask_letters() {
+        const LetterSide& letters = sides_.letters;
+        room_.touched_letters.clear();
+        room_.by_share.clear();
+        room_.by_cosine.clear();
+        if (letters.labels.n_rows == 0) return;
+        const std::int32_t* columns = asked_.rows.columns;
+        std::int64_t q = std::lower_bound(columns + features_end_, columns + said_begin_, letters.first_column) - columns;
+        for (; q < said_begin_ && columns[q] < letters.first_column + letters.labels.n_rows; ++q) {
+            const std::int64_t run = columns[q] - letters.first_column;
+            const float value = asked_.rows.values[q];
+            for (std::int64_t p = letters.labels.starts[run]; p < letters.labels.starts[run + 1]; ++p) {
+                const std::int32_t label = letters.labels.columns[p];
+                const float weight = letters.labels.values[p];
+                if (room_.letter_shares[label] == 0.0f) room_.touched_letters.push_back(label);
+                room_.letter_shares[label] += weight * weight;
+                room_.cosines[label] += value * weight;
+            }
+        }
+        for (const std::int32_t label : room_.touched_letters) {
+            if (room_.letter_shares[label] < letters.least_share) continue;
+            room_.by_share.push_back({room_.letter_shares[label], label});
+            room_.by_cosine.push_back({room_.cosines[label], label});
+        }
+        for (std::vector<Scored>* order : {&room_.by_share, &room_.by_cosine}) {
+            const auto n = std::min<std::size_t>(order->size(), static_cast<std::size_t>(kWorstRank));
+            std::partial_sort(order->begin(), order->begin() + n, order->end(), better);
+            order->resize(n);
+            for (std::size_t i = 0; i < std::min<std::size_t>(n, static_cast<std::size_t>(letters.most_proposed)); ++i)
+                candidate((*order)[i].label);
+        }
+    }
+
+    void fill_letters() {
+        for (const std::int32_t label : room_.touched_letters) {
+            if (room_.slots[label] >= 0 && room_.letter_shares[label] >= sides_.letters.least_share) {
+                float* columns = candidate(label) + letters_;
+                columns[0] = room_.letter_shares[label];
+                columns[1] = room_.cosines[label];
+            }
+            room_.letter_shares[label] = room_.cosines[label] = 0.0f;
+        }
+        for (std::size_t i = 0; i < room_.by_share.size(); ++i) {
+            if (room_.slots[room_.by_share[i].label] >= 0) candidate(room_.by_share[i].label)[letters_ + 2] = static_cast<float>(i);
+            if (room_.slots[room_.by_cosine[i].label] >= 0) candidate(room_.by_cosine[i].label)[letters_ + 3] = static_cast<float>(i);
+        }
+    }
+
     // Adds up the companions of the first model's best answers; the strongest become candidates.
     void ask_companions() {
         const BesideSide& beside = sides_.beside;
@@ -253,7 +308,7 @@ private:
     const Sides& sides_;
     const AskedRows& asked_;
     CandidateRoom& room_;
-    const std::int32_t n_columns_, near_, names_, phrases_, beside_;  // where the columns of each side begin
+    const std::int32_t n_columns_, near_, names_, phrases_, letters_, beside_;  // where the columns of each side begin
     const std::int32_t* labels_;
     const float* scores_;
     std::int64_t begin_, end_, features_end_, said_begin_;

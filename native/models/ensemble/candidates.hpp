@@ -24,6 +24,14 @@ struct NameSide {
     std::int32_t most_proposed;
 };
 
+// Runs of characters of label names: a view of the texts has a column for each. n_rows of `labels` 0: there are none.
+struct LetterSide {
+    SparseRows labels;           // of every run the labels and its weights in their names: rows of length 1 for a label
+    std::int64_t first_column;   // of the view
+    float least_share;           // of a name's squared weights that must be in the text to be a sign
+    std::int32_t most_proposed;  // by the share, and as many by the cosine
+};
+
 // The companions of every label.
 struct BesideSide {
     SparseRows shares;
@@ -33,6 +41,7 @@ struct BesideSide {
 struct Sides {
     NearSide near;
     NameSide names;
+    LetterSide letters;
     BesideSide beside;
     const float* phrase_right;  // of every label: how often a name in the text was right; null without texts
     const float* label_rows;    // of every label: log(1 + its training rows)
@@ -53,16 +62,16 @@ struct AskedRows {
 };
 
 // Columns of the table: of each model score, rank, share of the best; of similar rows votes, closest, first five; of the
-// words of names share, strength, right, matched, mass, words, rank; of names in the text times, alone, first, right;
-// beside; label rows; of the row features, best score of each model, closest row; the sides that name the label.
-inline std::int32_t n_table_columns(std::int32_t n_models) { return 4 * n_models + 19; }
+// words of names share, strength, right, matched, mass, words, rank; of names in the text times, alone, first, right; of the
+// characters of names share, cosine and the ranks by both; beside; label rows; of the row features, best score of each model, closest row; the sides that name the label.
+inline std::int32_t n_table_columns(std::int32_t n_models) { return 4 * n_models + 23; }
 
 // Memory for one row after another; every array is back to 0 (slots: -1) between two rows.
 struct CandidateRoom {
-    std::vector<float> near_sums, shares, strengths, beside_sums, word_values;
+    std::vector<float> near_sums, shares, strengths, letter_shares, cosines, beside_sums, word_values;
     std::vector<std::int32_t> slots;
-    std::vector<std::int32_t> touched_rows, touched_words, touched_names, touched_beside;
-    std::vector<Scored> best, order;
+    std::vector<std::int32_t> touched_rows, touched_words, touched_names, touched_letters, touched_beside;
+    std::vector<Scored> best, order, by_share, by_cosine;
     std::vector<std::int32_t> labels;  // the candidates of the last row
     std::vector<float> table;          // (n candidates, n columns)
     std::vector<float> margins;

@@ -123,7 +123,7 @@ def _trained(
         seen = replace(data, x=x, feature_names=None, column_names=None)
         models.append(planned[view.kind].trained(seen, f"{what}{view.kind}"))
     views = tuple(view for view, _ in texts.views)
-    return Sides.of(tuple(models), data, texts.said, views, settings.favour)
+    return Sides.of(tuple(models), data, texts.said, views, settings.favour, settings.n_threads)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,8 @@ class Lessons:
             keys.append(part_keys + n_before * y.shape[1])
             tables.append(table)
             n_before += y.shape[0]
-        return cls(np.concatenate(keys), np.concatenate(tables), sparse.vstack([y for _, _, y in answered], format="csr"))
+        labels = sparse.vstack([y for _, _, y in answered], format="csr")
+        return cls(np.concatenate(keys), np.concatenate(tables), labels)
 
     def ranker(self, settings: EnsembleParams) -> BoostedTrees:
         """A ranker that learnt from all of it."""

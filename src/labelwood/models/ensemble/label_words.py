@@ -61,9 +61,14 @@ def words_of(text: str) -> list[str]:
     return [stem(word) for word in _WORD.findall(text.lower())]
 
 
+def without_namespace(name: str) -> str:
+    """The name of a label without what stands before a colon."""
+    return _NAMESPACE.sub("", name)
+
+
 def name_words(name: str) -> list[str]:
     """The stems of all words of a label's name, without the namespace before it."""
-    return words_of(_NAMESPACE.sub("", name))
+    return words_of(without_namespace(name))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from labelwood.models.fit_input import FitInput
 from labelwood.models.registry import AUTO
 
 _INSIDE = "linear-tree"
-_TREES = {"words": 3, PAIRS: 1, CHARACTERS: 1}
+_TREES = {"words": 1, PAIRS: 1, CHARACTERS: 2}
 
 
 class Ensemble(Model[EnsembleParams, FittedEnsemble]):

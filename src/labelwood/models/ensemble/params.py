@@ -29,8 +29,8 @@ class EnsembleParams(Params):
     ranker_rows: int = param(10_000, "rows that the ranker learns from, at most", low=100)
     views: str = param(
         AUTO,
-        "views of texts beside words: pairs, characters, 'pairs,characters' or none; auto: those by which held-out rows "
-        "gain",
+        "views of texts beside words: pairs, characters, 'pairs,characters' or none; auto: those by which held-out "
+        "rows gain",
     )
     favour: float = param(
         0.0, "0: the most likely labels first; up to 1: rare labels first, by their inverse propensity", low=0, high=1

@@ -12,14 +12,15 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.models.ensemble import boosting, label_words, name_phrases, near_rows, together
+from labelwood.models.ensemble import boosting, label_letters, label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.pairs import Floats
 from labelwood.models.ensemble.sides import Sides, column_names, groups
-from labelwood.models.ensemble.text_view import KINDS, TextView
+from labelwood.models.ensemble.text_view import CHARACTERS, KINDS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.fit_input import TrainedOn
@@ -27,7 +28,7 @@ from labelwood.models.fitted import Fitted
 from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK
 
-_NAMES, _PHRASES, _VIEW = "names.", "phrases.", "view"
+_NAMES, _PHRASES, _LETTERS, _VIEW = "names.", "phrases.", "letters.", "view"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,8 @@ class Ranked:
             rules |= under(_NAMES, label_words.SCHEMA)
         if facts["phrases"]:
             rules |= under(_PHRASES, name_phrases.SCHEMA)
+        if facts["letters"]:
+            rules |= under(_LETTERS, label_letters.SCHEMA)
         for number in range(len(facts["views"])):
             rules[f"{_VIEW}{number}."] = PART
         return rules | under("ranker.", boosting.SCHEMA)
@@ -108,6 +111,7 @@ class Ranked:
         return {
             "names": self.sides.names is not None,
             "phrases": self.sides.phrases is not None,
+            "letters": self.sides.letters is not None,
             "views": [view.facts() for view in self.sides.views],
         }
 
@@ -118,6 +122,8 @@ class Ranked:
             arrays |= prefixed(_NAMES, self.sides.names.arrays())
         if self.sides.phrases is not None:
             arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
+        if self.sides.letters is not None:
+            arrays |= prefixed(_LETTERS, self.sides.letters.arrays())
         for number, view in enumerate(self.sides.views):
             arrays |= prefixed(f"{_VIEW}{number}.", view.tokens.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
@@ -145,7 +151,11 @@ class Ranked:
         )
         if len(models) != 1 + len(views):
             raise ModelFileError(f"ensemble: {len(views)} views of texts need a member each beside the first")
-        sides = Sides(models, near, names, beside, trained_on.label_counts, phrases, views, favour)
+        letters = LabelLetters.restore(part(_LETTERS, arrays), trained_on) if facts["letters"] else None
+        runs = [view.n_columns for view in views if view.kind == CHARACTERS]
+        if letters is not None and runs != [letters.weights.shape[0]]:
+            raise ModelFileError("ensemble: the characters of names are none of a view")
+        sides = Sides(models, near, names, beside, trained_on.label_counts, phrases, views, letters, favour)
         if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
             raise ModelFileError("ensemble: the members of a ranker see other columns")
         return cls(sides, BoostedTrees.restore(part("ranker.", arrays), len(column_names(sides.kinds))))

@@ -15,16 +15,18 @@ from labelwood import _native
 from labelwood.errors import DataError
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.metrics.propensity import inverse_propensity
-from labelwood.models.ensemble import label_words, name_phrases, near_rows, together
+from labelwood.models.ensemble import label_letters, label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.pairs import Floats, Keys, beside_each_other
-from labelwood.models.ensemble.text_view import PAIRS, TextView
+from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.fit_input import FitInput
 from labelwood.models.fitted import Fitted
+from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.topk import TopK, empty
 
 MODEL_LABELS = 50  # labels that a model inside is asked for
@@ -41,8 +43,8 @@ def groups(views: Sequence[str]) -> Columns:
     of_row = ("features", *(f"best score of {model}" for model in models), "closest row")
     return (
         *((model, _MODEL) for model in models), ("similar rows", near_rows.COLUMNS),
-        ("name", label_words.COLUMNS + name_phrases.COLUMNS), ("beside", together.COLUMNS),
-        ("frequency", ("label rows",)), ("row", of_row), ("agreement", ("sides",)),
+        ("name", label_words.COLUMNS + name_phrases.COLUMNS + label_letters.COLUMNS),
+        ("beside", together.COLUMNS), ("frequency", ("label rows",)), ("row", of_row), ("agreement", ("sides",)),
     )  # fmt: skip
 
 
@@ -66,6 +68,7 @@ class Sides:
     label_counts: npt.NDArray[np.int64]
     phrases: NamePhrases | None = None  # where names stand in texts, if there are texts
     views: tuple[TextView, ...] = ()
+    letters: LabelLetters | None = None  # of the names, if there are characters
     favour: float = 0.0  # 0: what is most likely first; 1: rare labels count more, by their inverse propensity
     _native: _native.CandidateSides = field(init=False, repr=False)
 
@@ -80,6 +83,12 @@ class Sides:
             )  # fmt: skip
         if self.phrases is not None:
             sides.phrases(**self.phrases.arrays())
+        if self.letters is not None:
+            first, _ = self._columns[1 + self.kinds.index(CHARACTERS)]
+            sides.letters(
+                **self.letters.arrays(), first_column=first, least_share=label_letters.LEAST_SHARE,
+                most_proposed=label_letters.MOST_PROPOSED,
+            )  # fmt: skip
         if self.favour:
             sides.favour(self.label_weights())
         object.__setattr__(self, "_native", sides)
@@ -102,6 +111,7 @@ class Sides:
         said: sparse.csr_matrix | None,
         views: tuple[TextView, ...],
         favour: float,
+        n_threads: int | None,
     ) -> Sides:
         """The sides of training rows, with models that were trained on them; said: where names stand in their texts."""
         names = None
@@ -111,13 +121,19 @@ class Sides:
         phrases = None
         if data.label_names is not None and said is not None:
             phrases = NamePhrases.of(data.label_names).judged(said, data.y)
-        return cls(models, NearRows.of(data.x, data.y), names, Together.of(data.y), counts, phrases, views, favour)
+        letters = None
+        for view in views:
+            if view.kind == CHARACTERS and data.label_names is not None:
+                letters = LabelLetters.of(data.label_names, view, n_threads)
+        near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
+        return cls(models, near, names, beside, counts, phrases, views, letters, favour)
 
     def without(self, kind: str) -> Sides:
         """The same sides without one kind of view and its model."""
         kept = [place for place, view in enumerate(self.views) if view.kind != kind]
         models = (self.models[0], *(self.models[place + 1] for place in kept))
-        return replace(self, models=models, views=tuple(self.views[place] for place in kept))
+        views = tuple(self.views[place] for place in kept)
+        return replace(self, models=models, views=views, letters=None if kind == CHARACTERS else self.letters)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -167,6 +183,20 @@ class Sides:
         begin, end = self._columns[model]
         return rows if (begin, end) == (0, rows.shape[1]) else rows[:, begin:end]
 
+    def _answer(self, rows: sparse.csr_matrix, model: int, k: int, n_threads: int | None) -> TopK:
+        """The k best labels that one of the models gives each row."""
+        asked = self.models[model]
+        if rows.shape[0] != 1 or not isinstance(asked, FittedLinearTree):
+            return asked.predict(self.seen(rows, model), k, n_threads)
+        # One row: a matrix of its own would cost more than the answer.
+        begin, end = self._columns[model]
+        first, last = np.searchsorted(rows.indices, (begin, end))
+        columns = rows.indices[first:last] - np.int32(begin)
+        labels, scores = asked.query(columns, rows.data[first:last], k)
+        top = empty(1, k)
+        top.labels[0, : len(labels)], top.scores[0, : len(labels)] = labels, scores
+        return top
+
     @property
     def widths(self) -> list[int]:
         """The number of columns that each of the models sees."""
@@ -184,7 +214,7 @@ class Sides:
     def _asked(self, rows: sparse.csr_matrix, n_threads: int | None) -> Asked:
         """The rows and the models' answers to them, as the kernels take them."""
         k = min(MODEL_LABELS, len(self.label_counts))
-        answers = [model.predict(self.seen(rows, m), k, n_threads) for m, model in enumerate(self.models)]
+        answers = [self._answer(rows, model, k, n_threads) for model in range(len(self.models))]
         labels, scores = answers[0].labels, answers[0].scores
         if len(answers) > 1:
             labels, scores = np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])
