@@ -37,6 +37,9 @@ def main() -> None:
     parser.add_argument("--features", choices=("given", "texts"), default="given", help="given: the files of features")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the ensemble")
+    parser.add_argument("--take", type=int, help="only so many of the training rows")
+    parser.add_argument("--hide", type=float, default=0, help="share of the labels that training rows do not have")
+    parser.add_argument("--single", type=int, default=0, help="so many rows are asked one at a time, too")
     options = parser.parse_args()
     for name in options.data:
         train, test = read_data(name, options.features)
@@ -44,9 +47,43 @@ def main() -> None:
             order = np.random.default_rng(0).permutation(len(train))
             test = train.take(np.sort(order[:VALIDATION_ROWS]))
             train = train.take(np.sort(order[VALIDATION_ROWS:]))
+        if options.take:
+            train = train.take(np.arange(options.take))
+        hidden = np.random.default_rng(1).random(train.n_labels) < options.hide
+        if options.hide:
+            train = without_labels(train, hidden)
         given = labelwood.Ensemble.Parameters.parse(options.set, "ensemble")
         judge(f"{name}, three trees", labelwood.LinearTree(n_trees=3, seed=options.seed, n_threads=1), train, test)
-        judge(f"{name}, ensemble", labelwood.Ensemble(seed=options.seed, n_threads=1, **given), train, test)
+        model = labelwood.Ensemble(seed=options.seed, n_threads=1, **given)
+        top = judge(f"{name}, ensemble", model, train, test)
+        print("   ", ", ".join(f"{what}: {number:g}" for what, number in model.structure().items()), flush=True)
+        if options.hide:
+            truth = test.y.multiply(hidden[None, :]).tocsr()
+            truth.eliminate_zeros()
+            found = top.cut(10).to_csr(train.n_labels).multiply(truth).nnz
+            print(f"    R@10 of the hidden labels: {found / truth.nnz:.3f} ({truth.nnz} in the test rows)", flush=True)
+        if options.single:
+            ask_one_by_one(model, test, options.single)
+
+
+def without_labels(data: labelwood.Dataset, hidden: np.ndarray) -> labelwood.Dataset:
+    """The rows without some labels; rows that had no others are left out."""
+    y = data.y.multiply(~hidden[None, :]).tocsr()
+    y.eliminate_zeros()
+    return replace(data, y=y).take(np.flatnonzero(np.diff(y.indptr)))
+
+
+def ask_one_by_one(model: labelwood.Model, test: labelwood.Dataset, n_rows: int) -> None:
+    """Prints what a single query costs."""
+    times, cpu = [], []
+    for row in range(n_rows):
+        single = test.take([row])
+        clock, used = time.perf_counter(), time.process_time()
+        model.predict(single, 5)
+        times.append(time.perf_counter() - clock)
+        cpu.append(time.process_time() - used)
+    clock, used = 1e3 * np.median(times), 1e3 * np.median(cpu)
+    print(f"    a row alone: {clock:.2f} ms, {used:.2f} ms of CPU (medians)", flush=True)
 
 
 def judge(what: str, model: labelwood.Model, train: labelwood.Dataset, test: labelwood.Dataset) -> TopK:

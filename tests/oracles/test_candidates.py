@@ -63,7 +63,7 @@ def problem(seed, names=True):
 
 
 def queries(seed, n_models, n_rows=20, width=6):
-    """(dense rows, dense characters, names said, answers, the same for the kernel); some rows have nothing but a stored 0."""
+    """(dense rows, dense characters, names said, answers, the same for the kernel); some have a stored 0 alone."""
     random = np.random.default_rng(seed + 1000)
     x = random_matrix(random, n_rows, N_FEATURES, 0.2)
     x[::7] = 0

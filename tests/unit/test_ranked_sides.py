@@ -12,7 +12,7 @@ import labelwood
 from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.metrics.propensity import inverse_propensity
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.cross_fitting import Lessons, held_parts
+from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, with_unseen
 from labelwood.models.ensemble.label_words import LabelWords, words_of
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
@@ -21,6 +21,7 @@ from labelwood.models.ensemble.pairs import beside_each_other
 from labelwood.models.ensemble.sides import Sides, column_names
 from labelwood.models.ensemble.text_view import largest_of_rows
 from labelwood.models.ensemble.together import Together
+from labelwood.models.fit_input import checked_input
 from labelwood.topk import TopK, empty
 
 N_LABELS, N_WORDS = 40, 200
@@ -254,6 +255,16 @@ def test_quality_is_the_ndcg_of_rows_that_the_ranker_has_not_seen(data):
     filled = np.mean(np.diff(y.indptr)[::3] > 0)
     assert good.quality(settings) == pytest.approx(filled, abs=1e-6)
     assert bad.quality(settings) < 0.8 * filled
+
+
+def test_the_ranker_learns_what_to_think_of_labels_without_rows():
+    few = checked_input(named_problem(n_labels=700, n_words=1600))
+    taught = with_unseen(few, 0)
+    before, after = (np.bincount(d.y.indices, minlength=700) for d in (few, taught))
+    gone = (before > 0) & (after == 0)
+    assert 0 < gone.sum() < 0.1 * 700
+    assert before[gone].max() <= 20
+    np.testing.assert_array_equal(before[~gone], after[~gone])
 
 
 def test_views_that_cannot_be_are_refused(data):

@@ -47,7 +47,14 @@ class BoostedTrees:
         object.__setattr__(self, "native", quick)
 
     @classmethod
-    def fit(cls, features: Floats, hits: npt.NDArray[np.bool_], seed: int, n_threads: int | None) -> BoostedTrees:
+    def fit(
+        cls,
+        features: Floats,
+        hits: npt.NDArray[np.bool_],
+        seed: int,
+        n_threads: int | None,
+        n_trees: int = N_TREES,
+    ) -> BoostedTrees:
         """Trees that tell the items that are right (hits) from the others by their features (n_items, n_features)."""
         n_items, n_features = features.shape
         sample = np.sort(np.random.default_rng(seed).permutation(n_items)[:_BINNING_ITEMS])
@@ -57,7 +64,7 @@ class BoostedTrees:
             bins[f] = np.searchsorted(edges[f], features[:, f], side="left")
         share = np.clip(hits.mean(), 1e-6, 1 - 1e-6)
         base = float(np.log(share / (1 - share)))
-        shape = (N_TREES, 2 * N_LEAVES - 1)
+        shape = (n_trees, 2 * N_LEAVES - 1)
         feature, bin_, left = np.full(shape, -1, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         value = np.zeros(shape, np.float32)
         n_bins = np.array([len(cuts) + 1 for cuts in edges], np.int32)

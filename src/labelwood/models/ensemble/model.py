@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelwood.models.base import Model
-from labelwood.models.ensemble.cross_fitting import ranked_sides, ranking_memory, rows_suffice
+from labelwood.models.ensemble.cross_fitting import NO_VIEWS, ranked_sides, ranking_memory, rows_suffice
 from labelwood.models.ensemble.fitted import FittedEnsemble
 from labelwood.models.ensemble.members import PlannedMember, given_weights, held_out_weights, members_of, planned
 from labelwood.models.ensemble.params import EnsembleParams
@@ -15,6 +15,7 @@ from labelwood.models.registry import AUTO
 
 _INSIDE = "linear-tree"
 _TREES = {"words": 1, PAIRS: 1, CHARACTERS: 2}
+_WORDS_ALONE = 3  # trees of words where there are no texts to have other views of
 
 
 class Ensemble(Model[EnsembleParams, FittedEnsemble]):
@@ -34,7 +35,7 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     @staticmethod
     def _train(settings: EnsembleParams, data: FitInput) -> FittedEnsemble:
         if _ranks(settings, data):
-            ranked = ranked_sides(settings, _inside(settings), data)
+            ranked = ranked_sides(settings, _inside(settings, data), data)
             models = ranked.sides.models
             return FittedEnsemble(settings, data.trained_on(), models, np.full(len(models), 1 / len(models)), ranked)
         members = members_of(settings, data.n_labels, data.x.nnz)
@@ -51,15 +52,17 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     @staticmethod
     def _training_memory(settings: EnsembleParams, data: FitInput) -> int:
         if _ranks(settings, data):
-            return ranking_memory(settings, _inside(settings), data)
+            return ranking_memory(settings, _inside(settings, data), data)
         copies = 8 * (data.x.nnz + data.y.nnz)  # the rows that are not held out
         members = members_of(settings, data.n_labels, data.x.nnz)
         return int(copies + sum(member.model._training_memory(member.settings, data) for member in members))
 
 
-def _inside(settings: EnsembleParams) -> dict[str, PlannedMember]:
+def _inside(settings: EnsembleParams, data: FitInput) -> dict[str, PlannedMember]:
     """The linear trees of words and of each view of texts, by name."""
-    return {name: planned(settings, [_INSIDE], {"n_trees": n})[0] for name, n in _TREES.items()}
+    alone = data.texts is None or settings.views == NO_VIEWS
+    trees = {**_TREES, "words": _WORDS_ALONE} if alone else _TREES
+    return {name: planned(settings, [_INSIDE], {"n_trees": n})[0] for name, n in trees.items()}
 
 
 def _ranks(settings: EnsembleParams, data: FitInput) -> bool:
