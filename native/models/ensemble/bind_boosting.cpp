@@ -24,7 +24,7 @@ void bind_boosting(nb::module_& m) {
     m.def(
         "train_boosting",
         [](In2<std::uint8_t> bins, In<std::int32_t> n_bins, In<std::uint8_t> hits, std::int64_t min_items, double rate,
-           double ridge, double base, int n_threads, Out2<std::int32_t> feature, Out2<std::int32_t> bin,
+           double ridge, double base, double negative_weight, int n_threads, Out2<std::int32_t> feature, Out2<std::int32_t> bin,
            Out2<std::int32_t> left, Out2<float> value) {
             const std::size_t n_features = bins.shape(0), n_items = bins.shape(1);
             need(n_items >= 1 && n_items <= INT32_MAX && hits.shape(0) == n_items, "one hit an item");
@@ -38,15 +38,15 @@ void bind_boosting(nb::module_& m) {
             need(n_nodes % 2 == 1 && bin.shape(0) == n_trees && bin.shape(1) == n_nodes && left.shape(0) == n_trees &&
                      left.shape(1) == n_nodes && value.shape(0) == n_trees && value.shape(1) == n_nodes,
                  "the trees' arrays must be (n_trees, 2 n_leaves - 1)");
-            need(min_items >= 1 && rate > 0 && ridge > 0, "min_items, rate and ridge must be positive");
+            need(min_items >= 1 && rate > 0 && ridge > 0 && negative_weight > 0, "min_items, rate, ridge and negative_weight must be positive");
             const BinnedItems items{bins.data(), n_bins.data(), hits.data(), static_cast<std::int64_t>(n_items),
                                     static_cast<std::int32_t>(n_features)};
             const BoostingSettings settings{static_cast<std::int32_t>(n_trees), static_cast<std::int32_t>(n_nodes + 1) / 2,
-                                            min_items, rate, ridge, base, n_threads};
+                                            min_items, rate, ridge, base, negative_weight, n_threads};
             WithoutGil released;
             train_boosting(items, settings, {feature.data(), bin.data(), left.data(), value.data()});
         },
-        "bins"_a, "n_bins"_a, "hits"_a, "min_items"_a, "rate"_a, "ridge"_a, "base"_a, "n_threads"_a, "feature"_a, "bin"_a,
+        "bins"_a, "n_bins"_a, "hits"_a, "min_items"_a, "rate"_a, "ridge"_a, "base"_a, "negative_weight"_a, "n_threads"_a, "feature"_a, "bin"_a,
         "left"_a, "value"_a,
         "Fill the trees' arrays (n_trees, 2 n_leaves - 1) by boosting on features in bins (n_features, n_items); logistic loss.");
     nb::class_<TreesHolder>(m, "BoostedTrees", "Boosted trees, packed for answering.")

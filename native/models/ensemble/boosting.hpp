@@ -21,6 +21,7 @@ struct BoostingSettings {
     double rate;             // what every tree's answer is multiplied with
     double ridge;            // added to the second derivatives of a leaf
     double base;             // the margin before the first tree
+    double negative_weight;  // how much an item counts that is not right
     int n_threads;
 };
 

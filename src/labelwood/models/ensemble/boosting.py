@@ -13,6 +13,7 @@ from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
 N_TREES, N_LEAVES, MIN_ITEMS, RATE, RIDGE = 150, 31, 40, 0.08, 5.0
 N_BINS = 128
+NEGATIVES = 0.35  # share of the candidates that are not right and that are learnt from
 _BINNING_ITEMS = 200_000  # items that bin edges are taken from
 
 Floats = npt.NDArray[np.float32]
@@ -56,20 +57,23 @@ class BoostedTrees:
         n_trees: int = N_TREES,
     ) -> BoostedTrees:
         """Trees that tell the items that are right (hits) from the others by their features (n_items, n_features)."""
+        share = np.clip(hits.mean(), 1e-6, 1 - 1e-6)
+        base = float(np.log(share / (1 - share)))
+        # Most candidates are wrong, and plainly so: a part of these stands for all, by its weight.
+        kept = hits | (np.random.default_rng(seed + 1).random(len(hits)) < NEGATIVES)
+        features, hits = features[kept], hits[kept]
         n_items, n_features = features.shape
         sample = np.sort(np.random.default_rng(seed).permutation(n_items)[:_BINNING_ITEMS])
         edges = [_edges(features[sample, f]) for f in range(n_features)]
         bins = np.empty((n_features, n_items), np.uint8)
         for f in range(n_features):
             bins[f] = np.searchsorted(edges[f], features[:, f], side="left")
-        share = np.clip(hits.mean(), 1e-6, 1 - 1e-6)
-        base = float(np.log(share / (1 - share)))
         shape = (n_trees, 2 * N_LEAVES - 1)
         feature, bin_, left = np.full(shape, -1, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         value = np.zeros(shape, np.float32)
         n_bins = np.array([len(cuts) + 1 for cuts in edges], np.int32)
         _native.train_boosting(
-            bins, n_bins, hits.astype(np.uint8), MIN_ITEMS, RATE, RIDGE, base, n_threads or 0,
+            bins, n_bins, hits.astype(np.uint8), MIN_ITEMS, RATE, RIDGE, base, 1 / NEGATIVES, n_threads or 0,
             feature, bin_, left, value,
         )  # fmt: skip
         threshold = np.zeros(shape, np.float32)
