@@ -93,3 +93,56 @@ def margin_of(trees, item):
             node = left[tree, node] + int(item[feature[tree, node]] > threshold[tree, node])
         margin += value[tree, node]
     return margin
+
+
+def grown(bins, n_bins, hits, settings, n_trees, n_leaves):
+    """Boosted trees as arrays (feature, bin, left, value), leaf by leaf: the largest gain is split first."""
+    shape = (n_trees, 2 * n_leaves - 1)
+    feature, cut, left = np.full(shape, -1), np.zeros(shape, int), np.zeros(shape, int)
+    value = np.zeros(shape)
+    margins = np.full(len(hits), settings["base"])
+    weights = np.where(hits, 1.0, settings["negative_weight"])
+    for tree in range(n_trees):
+        chance = 1 / (1 + np.exp(-margins))
+        gradient, curvature = weights * (chance - hits), weights * chance * (1 - chance)
+
+        def worth(items, gradient=gradient, curvature=curvature):
+            return gradient[items].sum() ** 2 / (curvature[items].sum() + settings["ridge"])
+
+        def best_split(items, worth=worth):
+            best = (0.0, -1, 0)
+            for f in range(len(bins)):
+                for b in range(n_bins[f] - 1):
+                    low = items[bins[f, items] <= b]
+                    high = items[bins[f, items] > b]
+                    if min(len(low), len(high)) < settings["min_items"]:
+                        continue
+                    gain = worth(low) + worth(high) - worth(items)
+                    if gain > best[0] + 1e-6:
+                        best = (gain, f, b)
+            return best
+
+        leaves = [(0, np.arange(len(hits)))]
+        n_nodes = 1
+        while len(leaves) < n_leaves:
+            splits = [best_split(items) for _, items in leaves]
+            chosen = max(range(len(leaves)), key=lambda place: splits[place][0])
+            _, f, b = splits[chosen]
+            if f < 0:
+                break
+            node, items = leaves[chosen]
+            feature[tree, node], cut[tree, node], left[tree, node] = f, b, n_nodes
+            leaves[chosen] = (n_nodes, items[bins[f, items] <= b])
+            leaves.append((n_nodes + 1, items[bins[f, items] > b]))
+            n_nodes += 2
+        nodes = {0: np.arange(len(hits))}
+        for node in range(n_nodes):
+            items = nodes[node]
+            step = -gradient[items].sum() / (curvature[items].sum() + settings["ridge"])
+            value[tree, node] = settings["rate"] * step
+            if feature[tree, node] >= 0:
+                side = bins[feature[tree, node], items] <= cut[tree, node]
+                nodes[left[tree, node]], nodes[left[tree, node] + 1] = items[side], items[~side]
+        for node, items in leaves:
+            margins[items] += value[tree, node]
+    return feature, cut, left, value

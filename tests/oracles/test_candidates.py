@@ -138,6 +138,25 @@ def test_margins_are_those_of_the_twin(n_items):
     np.testing.assert_allclose(margins, [twin.margin_of(trees, item) for item in items], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("negative_weight", [1.0, 2.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_boosted_trees_are_those_of_the_twin(seed, negative_weight):
+    random = np.random.default_rng(seed)
+    n_items, n_bins = 300, np.array([7, 12, 2], np.int32)
+    bins = np.stack([random.integers(0, n, n_items) for n in n_bins]).astype(np.uint8)
+    hits = (bins[0] + bins[1] * (bins[2] == 1) + random.normal(0, 3, n_items) > 9).astype(np.uint8)
+    settings = {"min_items": 9, "rate": 0.3, "ridge": 2.0, "base": -0.4, "negative_weight": negative_weight}
+    n_trees, n_leaves = 4, 6
+    shape = (n_trees, 2 * n_leaves - 1)
+    feature, cut, left = np.full(shape, -1, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    value = np.zeros(shape, np.float32)
+    _native.train_boosting(bins, n_bins, hits, *settings.values(), 2, feature, cut, left, value)
+    *expected, expected_value = twin.grown(bins, n_bins, hits, settings, n_trees, n_leaves)
+    for mine, twins in zip((feature, cut, left), expected, strict=True):
+        np.testing.assert_array_equal(mine, twins)
+    np.testing.assert_allclose(value, expected_value, rtol=1e-3, atol=1e-6)
+
+
 @pytest.mark.parametrize("k", [1, 4, 40])
 def test_the_best_are_those_of_the_table(k):
     sides, _ = problem(5)
