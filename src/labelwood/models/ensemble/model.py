@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from labelwood.errors import ParamError
 from labelwood.models.base import Model
-from labelwood.models.ensemble.cross_fitting import NO_VIEWS, ranked_sides, ranking_memory, rows_suffice
+from labelwood.models.ensemble.cross_fitting import NO_VIEWS, SMALLEST_ROWS, ranked_sides, ranking_memory, rows_suffice
 from labelwood.models.ensemble.fitted import FittedEnsemble
 from labelwood.models.ensemble.members import PlannedMember, given_weights, held_out_weights, members_of, planned
 from labelwood.models.ensemble.params import EnsembleParams
@@ -38,6 +39,12 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
             ranked = ranked_sides(settings, _inside(settings, data), data)
             models = ranked.sides.models
             return FittedEnsemble(settings, data.trained_on(), models, np.full(len(models), 1 / len(models)), ranked)
+        for name in ("views", "favour"):
+            if getattr(settings, name) != EnsembleParams.defaults()[name]:
+                raise ParamError(
+                    f"Ensemble: {name} is a choice of the ranker, and here is none: it needs {SMALLEST_ROWS} rows, and "
+                    "neither models nor weights given, nor holdout=0"
+                )
         members = members_of(settings, data.n_labels, data.x.nnz)
         weights = given_weights(settings.weights, len(members))
         if weights is None:
