@@ -79,8 +79,11 @@ class NamePhrases:
         """(place of the first word, name, whether no longer name holds it) of all names in the words."""
         found = []
         reach = 0  # where the longest names so far end
+        longest_from = self._longest_from
         for first, word in enumerate(words):
-            longest = self._longest_from.get(word, 0)
+            longest = longest_from.get(word)
+            if longest is None:  # most words begin no name
+                continue
             end_here = 0
             for n in range(min(longest, len(words) - first), 0, -1):
                 phrase = " ".join(words[first : first + n])
