@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the ensemble")
     parser.add_argument("--take", type=int, help="only so many of the training rows")
     parser.add_argument("--hide", type=float, default=0, help="share of the labels that training rows do not have")
+    parser.add_argument("--favour", type=float, nargs="*", default=[], help="what the trained ranker gives so dialled")
     parser.add_argument("--single", type=int, default=0, help="so many rows are asked one at a time, too")
     options = parser.parse_args()
     for name in options.data:
@@ -57,13 +58,29 @@ def main() -> None:
         model = labelwood.Ensemble(seed=options.seed, n_threads=1, **given)
         top = judge(f"{name}, ensemble", model, train, test)
         print("   ", ", ".join(f"{what}: {number:g}" for what, number in model.structure().items()), flush=True)
-        if options.hide:
-            truth = test.y.multiply(hidden[None, :]).tocsr()
-            truth.eliminate_zeros()
-            found = top.cut(10).to_csr(train.n_labels).multiply(truth).nnz
-            print(f"    R@10 of the hidden labels: {found / truth.nnz:.3f} ({truth.nnz} in the test rows)", flush=True)
+        tell_unseen(top, train, test)
+        for favour in options.favour:
+            sides = replace(model.fitted_.ranked.sides, favour=favour)
+            top = sides.best(model._rows(test), max(KS), model.fitted_.ranked.ranker, 1)
+            print(f"    favour {favour:g}: {told(top, train, test)}", flush=True)
+            tell_unseen(top, train, test)
         if options.single:
             ask_one_by_one(model, test, options.single)
+
+
+def tell_unseen(top: TopK, train: labelwood.Dataset, test: labelwood.Dataset) -> None:
+    """Prints how many of the labels that no training row has are found among the first ten."""
+    unseen = np.bincount(train.y.indices, minlength=train.n_labels) == 0
+    truth = test.y.multiply(unseen[None, :]).tocsr()
+    truth.eliminate_zeros()
+    found = top.cut(10).to_csr(train.n_labels).multiply(truth).nnz
+    print(f"    labels without a training row: {truth.nnz} in the test rows, {found} found", flush=True)
+
+
+def told(top: TopK, train: labelwood.Dataset, test: labelwood.Dataset) -> str:
+    """The figures of answers."""
+    figures = labelwood.evaluate(top, test.y, train_y=train.y, ks=KS)
+    return " / ".join(f"{figures[metric]:.2f}" for metric in METRICS)
 
 
 def without_labels(data: labelwood.Dataset, hidden: np.ndarray) -> labelwood.Dataset:
@@ -93,11 +110,10 @@ def judge(what: str, model: labelwood.Model, train: labelwood.Dataset, test: lab
     trained = time.process_time()
     top = model.predict(test, max(KS))
     asked = time.process_time()
-    figures = labelwood.evaluate(top, test.y, train_y=train.y, ks=KS)
-    text = " / ".join(f"{figures[metric]:.2f}" for metric in METRICS)
     size = sum(array.nbytes for array in model.fitted_.arrays().values()) / 1e6
     per_row = 1e3 * (asked - trained) / test.n_rows
-    print(f"{what}: {text}; {trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.0f} MB", flush=True)
+    cost = f"{trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.0f} MB"
+    print(f"{what}: {told(top, train, test)}; {cost}", flush=True)
     return top
 
 
