@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -117,7 +118,10 @@ def test_workers_share_their_meters_and_are_started_again(saved):
         for connection in connections:
             assert ask(connection)[0] == 200
             connection.close()
-        assert 'labelwood_requests_total{route="/v1/predict",status="200"} 8' in get(port, "/metrics")
+        until = time.monotonic() + 10  # a request is counted just after its answer is sent
+        while 'labelwood_requests_total{route="/v1/predict",status="200"} 8' not in get(port, "/metrics"):
+            assert time.monotonic() < until, get(port, "/metrics")
+            time.sleep(0.02)
         children = subprocess.run(["pgrep", "-P", str(started.pid), "-f", "spawn_main"], capture_output=True, text=True)
         pids = [int(line) for line in children.stdout.split()]
         assert len(pids) == 2
@@ -133,6 +137,20 @@ def test_workers_share_their_meters_and_are_started_again(saved):
             assert time.monotonic() < until
             time.sleep(0.1)
         assert json.loads(get(port, "/healthz")) == {"status": "ok"}
+
+
+def test_workers_end_with_a_killed_parent(saved):
+    with process(saved, "--workers", 2) as (started, port, _):
+        started.kill()
+        started.wait(30)
+        until = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            except ConnectionRefusedError:
+                break
+            assert time.monotonic() < until, "the workers still listen"
+            time.sleep(0.1)
 
 
 def test_sighup_loads_again(own_folder):

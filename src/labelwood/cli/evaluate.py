@@ -21,8 +21,8 @@ def command(
     model: options.ModelFolder,
     data: options.DataFile,
     k: Annotated[
-        list[int] | None,
-        typer.Option("-k", metavar="K", min=1, help="Report at K; repeatable. Default: 1 3 5."),
+        list[str] | None,
+        typer.Option("-k", metavar="K,...", help="Report at K, such as 1,5,10; repeatable. Default: 1,3,5."),
     ] = None,
     per_label: Annotated[
         Path | None,
@@ -70,7 +70,7 @@ def command(
     from labelwood.errors import DataError, ParamError
     from labelwood.topk import checked_k
 
-    ks = sorted(set(k or (1, 3, 5)))
+    ks = _places(k or ["1,3,5"])
     if per_label is not None:
         if per_label.suffix.lower() not in (".csv", ".tsv"):
             raise ParamError(f"--per-label {per_label}: the ending must be .csv or .tsv")
@@ -81,7 +81,7 @@ def command(
         check_file(html, force=force)
     constants, whose = _propensity(propensity, data)
     loaded = Loaded(model, threads, verify=verify)
-    checked_k(ks[-1], loaded.model.n_labels_)
+    checked_k(ks[-1], loaded.n_labels)
     with shown(quiet) as progress:
         rows = loaded.read(
             data,
@@ -100,7 +100,7 @@ def command(
             raise DataError(f"{data}: no row has a label, so there is nothing to compare with")
         # Filter pairs take answers away: with as many spare places as a row may lose, the first k stay filled.
         spare = _most_pairs_of_a_row(rows.filter_pairs)
-        top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.model.n_labels_)))
+        top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.n_labels)))
         metrics, y, unknown = loaded.metrics(top, rows, ks, constants)
         metrics.update(loaded.hierarchy_figures(top, y, unknown, ks))
         judgement = loaded.judgement(rows, y, max(5, ks[-1]))
@@ -110,7 +110,7 @@ def command(
         _write_per_label(per_label, loaded, top, y, ks[-1], unknown)
 
     def name(label: int) -> str:
-        known = loaded.model.n_labels_
+        known = loaded.n_labels
         return loaded.name(label) if label < known else unknown[label - known]
 
     title = f"{model} on {data}: {count(len(top), 'row')}, per cent"
@@ -148,6 +148,17 @@ def command(
         show_table(what, columns, worst)
     if cost:
         show("search, mean per row: " + ", ".join(f"{what} {value:.2f}" for what, value in cost.items()))
+
+
+def _places(given: Sequence[str]) -> list[int]:
+    """The numbers of "1,5" and "10", each once, the smallest first."""
+    from labelwood.errors import ParamError
+
+    numbers = [number.strip() for text in given for number in text.split(",")]
+    for number in numbers:
+        if not number.isdecimal() or int(number) < 1:
+            raise ParamError(f"-k takes whole numbers from 1 with commas between, such as 1,5,10, but got {number!r}")
+    return sorted({int(number) for number in numbers})
 
 
 def _sentence(metrics: Mapping[str, float], ks: Sequence[int], loaded: Any, y: Any) -> str:
@@ -208,7 +219,7 @@ def _write_per_label(path: Path, loaded: Any, top: Any, y: Any, k: int, unknown:
     from labelwood.metrics.per_label import per_label
 
     table = per_label(top, y, k, loaded.counts(y.shape[1]), n_train=loaded.model.n_rows_)
-    known = loaded.model.n_labels_
+    known = loaded.n_labels
     with whole_file(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
         writer.writerow(["name", *table])

@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from labelwood.topk import TopK
 
 
+def training_form(folder: Path, extra: Mapping[str, Any]) -> TableForm | None:
+    """How the training table of a model folder was read; None if the folder does not say. extra: of its manifest."""
+    from labelwood.data.dataset import TableForm
+
+    if "table" not in extra:
+        return None
+    try:
+        return TableForm.restored(extra["table"])
+    except DataError as error:
+        raise ModelFileError(f"{folder}: 'table' in its manifest is damaged: {error}") from None
+
+
 class Loaded:
     """What a saved folder holds, and how to ask it."""
 
@@ -40,20 +52,20 @@ class Loaded:
     @property
     def label_names(self) -> Sequence[str] | None:
         """The names of the labels, or their ids, if they have some."""
+        if self.tagger is not None:
+            return self.tagger.label_names  # with those that came after training
         classes = self.model.fitted_.trained_on.classes
         return classes.names if classes.ids is None else [str(label) for label in classes.ids.tolist()]
 
     @property
+    def n_labels(self) -> int:
+        """How many labels may be answered."""
+        return int(self.model.n_labels_) if self.tagger is None else len(self.tagger.label_names)
+
+    @property
     def form(self) -> TableForm | None:
         """How the training table was read; None if the folder does not say."""
-        from labelwood.data.dataset import TableForm
-
-        if "table" not in self.extra:
-            return None
-        try:
-            return TableForm.restored(self.extra["table"])
-        except DataError as error:
-            raise ModelFileError(f"{self.folder}: 'table' in its manifest is damaged: {error}") from None
+        return training_form(self.folder, self.extra)
 
     @property
     def no_labels(self) -> str | None:
@@ -172,7 +184,10 @@ class Loaded:
 
         if type(self.model.fitted_).search_figures is Fitted.search_figures:
             return {}  # nothing to ask for, so texts need not be turned into features once more
-        rows = data.features() if self.tagger is None else self.tagger.vectorizer_.transform(data.texts or ())
+        if self.tagger is None:
+            rows = data.features()
+        else:  # words that came after training have columns behind those of the model
+            rows = self.tagger.vectorizer_.transform(data.texts or ())[:, : self.model.n_features_]
         figures: dict[str, float] = {}
         for k in ks:
             figures.update(self.model.search_figures(rows, k))
@@ -203,7 +218,7 @@ class Loaded:
         known = None if self.tagger is None else self.tagger.fitted_.fingerprint
         if known is None or data.texts is None or data.label_names is None:
             return False
-        return data.n_rows == self.model.n_rows_ and known == texts_fingerprint(data.texts, data.y, data.label_names)
+        return known == texts_fingerprint(data.texts, data.y, data.label_names)
 
     def judgement(self, data: Dataset, y: sparse.csr_matrix, k: int) -> Judgement | None:
         """How good the tags are that it assigns; None if it has not learnt to assign."""
@@ -212,8 +227,8 @@ class Loaded:
         if not self.assigns(None):
             return None
         assert self.tagger is not None
-        sure = self.tagger.fitted_.sure()
-        given, ranked = self.answers(data, None, assign=True), sure.ranked(self.predict(data, k))
+        given = self.answers(data, None, assign=True)
+        ranked = self.tagger.fitted_.ranked(data.texts or (), k, self.tagger.n_threads)
         if data.filter_pairs is not None:
             from labelwood.metrics.filters import without_pairs
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from scipy import sparse
 
 from labelwood.calibration.fitted import FittedCalibration
 from labelwood.errors import DataError, LabelwoodError
-from labelwood.features.tokens import as_texts
-from labelwood.labelspace.names import name_ids, unknown_label
+from labelwood.labelspace.names import name_ids, padded_counts, unknown_label
 from labelwood.loading import load
 from labelwood.models.base import Model
 from labelwood.server.label_search import LabelSearch
@@ -29,14 +29,18 @@ Identity = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The best labels of some rows, and which of the rows hold a word that the model knows (None: not asked)."""
+    """The best labels of some rows.
+
+    known: which rows hold a word that the model knows; certain: which a person gave these labels (None: not asked).
+    """
 
     top: TopK
     known: npt.NDArray[np.bool_] | None = None
+    certain: npt.NDArray[np.bool_] | None = None
 
     def __getitem__(self, rows: slice) -> Answers:
         """The answers of some rows."""
-        return Answers(self.top[rows], None if self.known is None else self.known[rows])
+        return Answers(self.top[rows], *(None if of is None else of[rows] for of in (self.known, self.certain)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +66,10 @@ class ServedModel:
         """The model itself, without the words of a tagger."""
         return self.loaded.model_ if isinstance(self.loaded, Tagger) else self.loaded
 
-    @property
+    @cached_property  # asked for by every search: 8 MB for a million labels
     def label_counts(self) -> npt.NDArray[np.int64]:
-        """The training rows of each label."""
-        counts: npt.NDArray[np.int64] = self.model.fitted_.trained_on.label_counts
-        return counts
+        """The training rows of each label; 0 for those that came later."""
+        return padded_counts(self.model.fitted_.trained_on.label_counts, self.n_labels)
 
     @property
     def n_labels(self) -> int:
@@ -76,7 +79,9 @@ class ServedModel:
     @property
     def calibration(self) -> FittedCalibration | None:
         """How sure its answers are and which labels are assigned; None if that was not learnt."""
-        return self.loaded.fitted_.calibration if isinstance(self.loaded, Tagger) else None
+        if not isinstance(self.loaded, Tagger) or self.loaded.fitted_.calibration is None:
+            return None
+        return self.loaded.fitted_.sure()
 
     def predict_texts(self, texts: Sequence[str], k: int) -> Answers:
         """The k best labels of each text, on one thread: batches run beside each other."""
@@ -85,9 +90,7 @@ class ServedModel:
         state = self.loaded.fitted_
         if state.calibration is None:
             return Answers(state.predict(texts, k, 1))
-        features = state.words.rows(as_texts(texts), 1)
-        top = state.model.predict(state.model.inputs(features, texts), min(k, self.n_labels), 1)
-        return Answers(top, np.asarray(np.diff(features.indptr) > 0))
+        return Answers(*state.predict_known(texts, k, 1), state.late.certain(texts))
 
     def predict_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]], k: int) -> Answers:
         """The k best labels of rows given as (feature numbers, values)."""
@@ -147,6 +150,7 @@ def load_served(name: str, folder: Path, background: ThreadPoolExecutor, *, veri
     classes = model.fitted_.trained_on.classes
     label_names = classes.names if classes.names is not None else tuple(map(str, classes.array().tolist()))
     if isinstance(loaded, Tagger):
+        label_names = loaded.label_names  # with those that came after training
         loaded.predict_top(["a first question"], 1)
     search = background.submit(LabelSearch, label_names)
     manifest = read_manifest(folder)
