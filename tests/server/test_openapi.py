@@ -30,7 +30,7 @@ def test_random_requests_get_described_answers(start, own_folder, write_tokens, 
         status_code_conformance,
     )
 
-    service = start({"dishes": own_folder}, tokens=write_tokens, learn=True, watch_seconds=0)
+    service = start({"dishes": own_folder}, tokens=write_tokens, learn=True, change_labels=True, watch_seconds=0)
     schema = schemathesis.openapi.from_url(service.url + "/openapi.json")
     checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
     n_cases = 0

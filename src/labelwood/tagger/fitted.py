@@ -132,19 +132,44 @@ class FittedTagger:
         exclude: Iterable[str] = (),
     ) -> TopK:
         """The k best labels of each text, of those that are allowed."""
+        return self.predict_known(texts, k, n_threads, include=include, exclude=exclude)[0]
+
+    def predict_known(
+        self,
+        texts: Sequence[str],
+        k: int,
+        n_threads: int | None,
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+    ) -> tuple[TopK, npt.NDArray[np.bool_]]:
+        """(the k best allowed labels of each text, which texts hold a word that the tagger knows)."""
         allowed = self.allowed(include, exclude)
         width = checked_k(k, len(self.label_names))
         if not len(texts):
-            return empty(0, width)
+            return empty(0, width), np.zeros(0, bool)
         x = self.words.rows(as_texts(texts), n_threads)
+        known = np.asarray(np.diff(x.indptr) > 0)
         inputs = self._inputs(x, texts)
         if allowed is None:
-            return self._best(inputs, x, texts, width, n_threads)
+            return self._best(inputs, x, texts, width, n_threads), known
 
         def best_of(rows: npt.NDArray[np.int64], n: int) -> TopK:
             return self._best(inputs[rows], x[rows], [texts[row] for row in rows], n, n_threads)
 
-        return allowed_answers(best_of, allowed, len(texts), width)
+        return allowed_answers(best_of, allowed, len(texts), width), known
+
+    def predict_rows(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
+        """The k best labels of rows over the words; what was learnt about single texts has no say."""
+        allowed, width = self.allowed(), checked_k(k, len(self.label_names))
+        model_x = x[:, : self.model.n_features]
+
+        def best_of(rows: Any, n: int) -> TopK:
+            return self.late.predict_rows(self.model, model_x[rows], x[rows], n, n_threads)
+
+        if allowed is None:
+            return best_of(slice(None), width)
+        return allowed_answers(best_of, allowed, x.shape[0], width)
 
     def _best(self, inputs: Any, x: sparse.csr_matrix, texts: Sequence[str], width: int, n_threads: int | None) -> TopK:
         """The best labels of the model and of what was learnt after it."""
@@ -186,9 +211,8 @@ class FittedTagger:
             checked_k(k, len(self.label_names))
         if not len(texts):
             return empty(0, k or 1)
-        answers = self.predict(texts, sure.width, n_threads, include=include, exclude=exclude)
-        unknown = ~self.known(texts, n_threads)
-        answers.labels[unknown], answers.scores[unknown] = PAD, -np.inf
+        answers, known = self.predict_known(texts, sure.width, n_threads, include=include, exclude=exclude)
+        answers.labels[~known], answers.scores[~known] = PAD, -np.inf
         top = sure.assigned(answers)
         return top if k is None else top.cut(k)
 
