@@ -36,7 +36,7 @@ def test_changes_are_saved_and_answered(service, own_folder, writer):
     why = service.json("POST", "/v1/explain", {"text": "rusty tin", "label": "tin"})[1]
     assert [word["word"] for word in why["words"]]
     states = {label.name: label.state for label in lw.load(own_folder).label_table()}
-    assert (states["broth"], states["drink"], states["tin"]) == ("in use", "retired", "new")
+    assert (states["broth"], states["drink"], states["tin"]) == ("in use", "retired", "in use")
 
 
 def test_refusals(start, service, own_folder, writer, saved, write_tokens):
