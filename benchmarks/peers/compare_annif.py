@@ -69,7 +69,7 @@ class Annif:
         self._annif = python.with_name("annif")
         self._environment = {
             **os.environ,
-            "ANNIF_CONFIG": "labelwood.annif_backend.Production",
+            "ANNIF_CONFIG": "labelwood.annif_backend.Config",
             "ANNIF_PROJECTS": str(folder / projects),  # one project each: Annif loads all that a file names
             "ANNIF_DATADIR": str(folder / "data"),
         }
@@ -133,7 +133,8 @@ def main() -> None:
             figures = figures_of(printed)
             cells = [f"{cost:,.0f}" for cost in costs] + [f"{100 * figures[figure]:.2f}" for figure in FIGURES]
             print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-            print(f"  suggests {[line for line in suggested.splitlines() if line.startswith('<')][:3]}", file=sys.stderr)
+            best = [line for line in suggested.splitlines() if line.startswith("<")]
+            print(f"  suggests {best[:3]}", file=sys.stderr)
 
 
 def _lines(keys: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""A backend for Annif: `backend=labelwood` in a project; ANNIF_CONFIG=labelwood.annif_backend.Production registers it.
+"""A backend for Annif: `backend=labelwood` in a project; ANNIF_CONFIG=labelwood.annif_backend.Config registers it.
 
 Annif has a fixed table of backends and loads the configuration class that ANNIF_CONFIG names before it opens a project.
 So this module, which holds such classes, enters the backend into the table when it is loaded; Annif stays as it is.
@@ -116,12 +116,12 @@ def _value(text: Any) -> Any:
         return text  # a plain word, such as linear-tree
 
 
-class Production(annif.default_config.ProductionConfig):  # type: ignore[misc]
-    """Annif's usual configuration; naming it in ANNIF_CONFIG brings the backend along."""
+class Config(annif.default_config.Config):  # type: ignore[misc]
+    """Annif's usual configuration for commands; naming it in ANNIF_CONFIG brings the backend along."""
 
 
-class Development(annif.default_config.DevelopmentConfig):  # type: ignore[misc]
-    """Annif's configuration for development, with the backend."""
+class ProductionConfig(annif.default_config.ProductionConfig):  # type: ignore[misc]
+    """Annif's usual configuration for its web service, which loads all projects at its start; with the backend."""
 
 
 annif.backend._backend_fns[LabelwoodBackend.name] = lambda: LabelwoodBackend
