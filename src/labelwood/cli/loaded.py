@@ -203,7 +203,7 @@ class Loaded:
         known = None if self.tagger is None else self.tagger.fitted_.fingerprint
         if known is None or data.texts is None or data.label_names is None:
             return False
-        return data.n_rows == self.model.n_rows_ and known == texts_fingerprint(data.texts, data.y, data.label_names)
+        return known == texts_fingerprint(data.texts, data.y, data.label_names)
 
     def judgement(self, data: Dataset, y: sparse.csr_matrix, k: int) -> Judgement | None:
         """How good the tags are that it assigns; None if it has not learnt to assign."""

@@ -21,10 +21,15 @@ def data_fingerprint(x: Any, y: Any) -> str:
 
 
 def texts_fingerprint(texts: Sequence[str], y: sparse.csr_matrix, names: Sequence[str]) -> str:
-    """A name for texts with labels, "texts-sha256:...": the same in whatever order the rows and the labels come."""
+    """A name for texts with labels, "texts-sha256:...": the same in whatever order the rows and the labels come.
+
+    Rows without labels do not count: training may leave them out.
+    """
     digests = []
     columns, starts = y.indices.tolist(), y.indptr.tolist()
     for row, text in enumerate(texts):
+        if starts[row] == starts[row + 1]:
+            continue
         labels = sorted(names[column] for column in columns[starts[row] : starts[row + 1]])
         digests.append(hashlib.sha256("\0".join([text, *labels]).encode("utf-8", "surrogatepass")).digest())
     return f"texts-sha256:{hashlib.sha256(b''.join(sorted(digests))).hexdigest()}"
