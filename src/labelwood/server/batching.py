@@ -49,7 +49,7 @@ class Batcher:
 
     async def ask(self, served: ServedModel, kind: str, rows: Sequence[Any], k: int) -> list[Answers]:
         """The k best labels of some rows, in parts; Problem 503 if too many rows wait already."""
-        self._check_room(len(rows))
+        self.check_room(len(rows))
         latest = time.monotonic() + self._seconds
         loop = asyncio.get_running_loop()
         jobs = [
@@ -66,7 +66,7 @@ class Batcher:
 
     async def run(self, work: Callable[[], T], rows: int = 1) -> T:
         """What `work` returns, from one of the threads; it waits behind the batches and counts as some rows."""
-        self._check_room(rows)
+        self.check_room(rows)
         self.waiting_rows += rows
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -77,7 +77,8 @@ class Batcher:
         """End the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _check_room(self, rows: int) -> None:
+    def check_room(self, rows: int) -> None:
+        """Problem 503 if so many more rows would be too many."""
         # One large request is taken by an idle service, whatever its size: its rows were limited before.
         if self.waiting_rows and self.waiting_rows + rows > self._most_waiting:
             self._meters.reject("queue_full")

@@ -62,6 +62,7 @@ _reload_request = decoder(ReloadRequest)
 
 async def predict(app: App, request: Request) -> Response:
     """The best labels of texts or feature rows."""
+    app.batcher.check_room(1)  # before the work of reading: a full service refuses quickly
     asked: PredictRequest = await request.json(_predict_request)
     served = chosen_model(app, asked.model)
     kind, rows = _rows(served, asked)
