@@ -5,8 +5,8 @@
 ENVIRONMENT holds annif[omikuji] and labelwood (or PYTHONPATH names its source). Commands are those that people type:
 `annif load-vocab`, `train`, `suggest`, `eval`. Seconds are wall and CPU time of the whole command, Annif's own start
 included; MB is the largest resident memory of its process. Settings: Annif's defaults for Omikuji (Parabel), the Bonsai
-settings of Annif's tutorial, and labelwood's: defaults, one tree, three trees (Omikuji has three), and its ensemble, which
-`labelwood train --best` trains. None is chosen on the test rows.
+settings of Annif's tutorial, and labelwood's: defaults, one tree, three trees (Omikuji has three), and its ensemble,
+which `labelwood train --best` trains. None is chosen on the test rows.
 """
 
 from __future__ import annotations

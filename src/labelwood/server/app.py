@@ -159,6 +159,8 @@ class App:
         except Disconnected:
             return
         except Problem as problem:
+            if problem.pause:
+                await asyncio.sleep(problem.pause)
             response = Response(problem.body(request.id), problem.status, PROBLEM_TYPE, problem.headers)
         except MissingExtraError as error:
             log.error("request %s: %s", request.id, error)
