@@ -65,17 +65,51 @@ def test_a_bad_journal_changes_nothing(cli, tagger, line, message):
 
 
 def test_what_cannot_be_learnt_is_told(cli, tagger, model, corrections):
+    before = (tagger / "manifest.json").read_bytes()
     for arguments, message in (
         (("learn", tagger), "holds no corrections; give a FILE of them, or --refit"),
         (("learn", model, corrections), "only a tagger learns from texts"),
         (("labels", tagger, "drop", "x"), "unknown action 'drop'"),
         (("labels", tagger, "list", "x"), "list takes no names"),
         (("labels", tagger, "retire", "aple"), "did you mean 'apple'"),
+        (("labels", tagger, "retire"), "retire takes one or more names, but got 0"),
+        (("labels", tagger, "add", "apple"), "the label 'apple' is there already"),
+        (("labels", tagger, "add", "soup", "soup"), "the label 'soup' is named twice"),
+        (("labels", tagger, "add", ""), "a label name must have words"),
+        (("labels", tagger, "rename", "apple"), "rename takes 2 names, but got 1"),
+        (("labels", tagger, "rename", "apple", "drink"), "there already; merge 'apple' into it"),
+        (("labels", tagger, "merge", "apple", "apple"), "cannot be merged into itself"),
+        (("labels", tagger, "merge", "apple", "aple"), "did you mean 'apple'"),
+        (("labels", tagger, "retire", "apple", "--text", "red"), "an example text goes with adding one label"),
+        (("labels", model, "retire", "0"), "only a tagger learns from texts"),
     ):
         done = cli(*arguments)
         assert done.code == 2
         assert message in done.err
         assert "Traceback" not in done.err
+        assert (tagger / "manifest.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["linear-tree", "one-vs-all", "hierarchicalxc"])
+def test_a_tagger_that_assigns_tags_assigns_new_ones(name, cli, tmp_path):
+    kinds = (("pasta with tomato sauce", "italian"), ("cake with flour", "baking"), ("steak on the grill", "meat"))
+    rows = [f"{text} number{n},{label}" for n in range(30) for text, label in kinds]
+    (tmp_path / "rows.csv").write_text("text,labels\n" + "\n".join(rows) + "\n")
+    train = ("train", tmp_path / "rows.csv", "--model", name, "--assign", "f1", "--threads", 1)
+    assert cli(*train, "--out", tmp_path / "t").code == 0
+    texts = ["sushi with raw fish", "sashimi and raw fish", *(f"sushi number{n} and raw fish" for n in range(6))]
+    (tmp_path / "new.csv").write_text("text,labels\n" + "".join(f"{text},japanese\n" for text in texts))
+    assert cli("learn", tmp_path / "t", tmp_path / "new.csv").code == 0
+    (tmp_path / "ask.csv").write_text("text\nsushi with raw fish\nraw fish sashimi\ntomato pasta\n")
+    asked = cli("predict", tmp_path / "t", tmp_path / "ask.csv")
+    assert asked.code == 0, asked.err
+    answers = [json.loads(line)["labels"] for line in asked.out.splitlines()]
+    given = [[label["label"] for label in row] for row in answers]
+    assert given == [["japanese"], ["japanese"], ["italian"]]
+    assert all(0 < label["probability"] <= 1 for row in answers for label in row)
+    judged = cli("evaluate", tmp_path / "t", tmp_path / "new.csv")
+    assert judged.code == 0, judged.err
+    assert judged.out.startswith("Of the tags it assigns 100%")
 
 
 def test_a_folder_that_someone_else_changed_is_not_overwritten(cli, tagger, corrections, monkeypatch):

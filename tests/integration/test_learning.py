@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import labelwood
+from labelwood.calibration.fitted import NEW_POWER
 from labelwood.errors import DataError, ParamError
+from labelwood.models.registry import model_names
 from labelwood.tagger import learning
 from labelwood.tagger.tagger import Tagger
 
@@ -16,6 +18,7 @@ KINDS = (
 TEXTS = [f"{text} number{n}" for n in range(20) for text, _ in KINDS]
 LABELS = [[label] for _ in range(20) for _, label in KINDS]
 MODELS = ("one-vs-all", "linear-tree", "hsoftmax", "popular", "hierarchicalxc", "ensemble")
+UPDATED = ("linear-tree", "dxml")  # taught at once; popular is trained again, as it takes no time
 SUSHI = (["sushi with raw fish", "sashimi fish and rice"], [["japanese"], ["japanese", "fish"]])
 
 
@@ -48,6 +51,62 @@ def test_new_tags_are_answered_at_once(name, tmp_path):
         assert best(same, "raw sashimi, fish, sushi") in ("fish", "japanese")
         assert best(same, "tomato pasta") == "italian"
         assert same.explain("raw fish sushi", "japanese").score > 0
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_every_model_says_what_it_does_with_new_tags(name, monkeypatch, tmp_path):
+    tagger = waiting(monkeypatch, name, assign="f1")
+    learnt = tagger.learn(*SUSHI)
+    expected = "updated" if name in UPDATED else "refitted" if name == "popular" else "kept"
+    assert learnt.how == expected
+    assert {
+        "updated": "was updated in",
+        "refitted": "was trained again in",
+        "kept": f"2 rows kept until {name} is trained again; meanwhile new tags are answered by their nearest examples",
+    }[expected] in learnt.text()
+    for same in (tagger, saved(tagger, tmp_path / "m")):
+        answers = same.predict([*SUSHI[0], "tomato pasta"], 5)
+        assert "japanese" in {label for row in answers[:2] for label, _ in row}
+        probable = same.predict_proba([*SUSHI[0], "tomato pasta"])
+        assert probable.shape == (3, 5)
+        assert same.classes_.tolist() == list(same.label_names) == ["baking", "italian", "meat", "fish", "japanese"]
+        if expected == "kept":  # a person gave them: they are certain, whatever the model thinks
+            assert same.predict(SUSHI[0], assign=True) == [[("japanese", 1.0)], [("fish", 1.0), ("japanese", 1.0)]]
+            assert probable[1].toarray().tolist() == [[0, 0, 0, 1, 1]]
+        if expected == "updated":
+            assert 0 < probable[0, 4] < 1
+
+
+def test_a_corrected_text_that_has_no_tags_is_given_none(monkeypatch):
+    tagger = waiting(monkeypatch, assign="f1")
+    text = "steak on the grill today"
+    assert tagger.predict([text], assign=True) != [[]]
+    tagger.learn([text], [[]])
+    assert tagger.predict([text, "steak"], assign=True)[0] == []
+    assert tagger.predict_proba([text]).nnz == 0
+
+
+def test_new_tags_are_less_sure_until_the_model_is_trained_again(tmp_path):
+    tagger = trained(assign="f1")
+    tagger.learn(*SUSHI)
+    tagger = saved(tagger, tmp_path / "m")
+    state = tagger.fitted_
+    answers = state.predict([SUSHI[0][0]], 5, 1)
+    sure = state.sure()
+    place = answers.labels[0].tolist().index(state.ids["japanese"])
+    of_rare = sure.curves[2](answers.scores[0, place : place + 1])[0]
+    assert sure.probabilities(answers)[0, place] == pytest.approx(of_rare**NEW_POWER)
+    tagger.learn([], [], refit=True)
+    assert tagger.calibration_.n_judged == 5
+
+
+def test_a_refit_learns_anew_how_sure_it_is():
+    tagger = trained("one-vs-all", assign="precision=0.9")
+    before = tagger.calibration_
+    noise = [f"grill the steak {n}" for n in range(30)]
+    assert tagger.learn(noise, [["meat", "outdoors"]] * 15 + [["meat"]] * 15).how == "refitted"
+    assert str(tagger.calibration_.rule) == "precision=0.9"
+    assert tagger.calibration_.held_out["rows"] > before.held_out["rows"]
 
 
 def test_counted_words_do_not_grow():
@@ -194,7 +253,15 @@ def test_a_label_is_added_by_name_or_with_an_example(monkeypatch):
         (("add", "meat"), "'meat' is there already"),
         (("rename", "meet", "x"), "unknown label 'meet'; did you mean 'meat'"),
         (("rename", "meat", "baking"), "there already; merge 'meat' into it"),
+        (("add", "soup", "soup"), "'soup' is named twice"),
+        (("add", "soup", "meat"), "'meat' is there already"),
+        (("rename", "meat", "meat"), "'meat' has that name already"),
+        (("rename", "meat", "x", "y"), "rename takes 2 names, but got 3"),
         (("merge", "meat", "meat"), "into itself"),
+        (("merge", "meat", "meet"), "unknown label 'meet'; did you mean 'meat'"),
+        (("retire", "meat", "meat"), "'meat' is named twice"),
+        (("retire", "nothing"), "unknown label 'nothing'"),
+        (("forbid", "meat", "meat"), "'meat' is named twice"),
         (("merge", "meat"), "merge takes 2 names, but got 1"),
         (("retire",), "one or more names"),
         (("retire", " "), "a label name must have words"),
@@ -207,6 +274,24 @@ def test_changes_that_make_no_sense_are_refused(change, message):
     with pytest.raises((DataError, ParamError), match=message):
         tagger.change_labels(*change)
     assert tagger.fitted_ is state
+
+
+def test_what_was_decided_is_not_decided_again():
+    tagger = trained("popular")
+    tagger.change_labels("retire", "meat")
+    tagger.change_labels("forbid", "baking", "misc")
+    state = tagger.fitted_
+    for change, message in (
+        (("retire", "meat"), "'meat' is retired already"),
+        (("retire", "baking"), "'baking' is forbidden already"),
+        (("forbid", "misc"), "'misc' is forbidden already"),
+        (("merge", "italian", "meat"), "'meat' is retired: nothing would be answered; add it again first"),
+        (("rename", "italian", "misc"), "'misc' is forbidden; choose another name"),
+    ):
+        with pytest.raises(DataError, match=message):
+            tagger.change_labels(*change)
+        assert tagger.fitted_ is state
+    assert tagger.change_labels("add", "meat", "baking") == "'meat', 'baking' are answered again"
 
 
 def test_a_failure_leaves_the_tagger_as_it_was(monkeypatch):

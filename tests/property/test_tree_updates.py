@@ -7,6 +7,7 @@ from scipy import sparse
 import labelwood
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ModelFileError
+from labelwood.models.linear.kept_rows import EarlierRows
 from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.models.linear.tree_growth import LEAF_SLACK, with_labels
 from labelwood.models.linear.tree_nodes import first_blocks
@@ -194,6 +195,29 @@ def test_of_many_earlier_rows_a_sample_is_enough(monkeypatch):
     before = precision(model, x[:500], y[:500])
     model.partial_fit(x[500:510], y[500:510], earlier=(x[:500], y[:500]))
     assert precision(model, x[:500], y[:500]) >= before - 3
+
+
+def test_only_rows_that_are_read_are_asked_for(monkeypatch):
+    """Of rows that are costly to make, an update wants the sample, and all rows of a leaf that begins again."""
+    from labelwood.models.linear import tree_update
+
+    monkeypatch.setattr(tree_update, "FEWEST_EARLIER", 20)
+    x, y = problem(n_rows=600)
+    asked = []
+
+    def x_of(places):
+        asked.append(len(places))
+        return x[places]
+
+    plain, lazy = (LinearTree(**SMALL).fit(x[:500], y[:500]) for _ in range(2))
+    plain.partial_fit(x[500:510], y[500:510], earlier=(x[:500], y[:500]), changed=[3])
+    lazy.partial_fit(x[500:510], y[500:510], earlier=EarlierRows(y[:500], x_of), changed=[3])
+    leaf = lazy.fitted_.trees[0].leaf_of_labels[3]
+    in_leaf = np.flatnonzero(lazy.fitted_.trees[0].leaf_of_labels == leaf)
+    assert asked == [30, int((y[:500][:, in_leaf].sum(axis=1) > 0).sum())]
+    assert np.array_equal(plain.predict(x, 5).scores, lazy.predict(x, 5).scores)
+    with pytest.raises(DataError, match="the earlier rows have 24 labels"):
+        LinearTree(**SMALL).fit(x[:, :], y[:, :10]).partial_fit(x, y[:, :10], earlier=EarlierRows(y, x_of))
 
 
 def test_retired_labels_are_never_answered(tmp_path):

@@ -46,6 +46,26 @@ def test_bad_corrections_are_refused(start, own_folder, write_tokens, writer, bo
     assert not journal_path(own_folder).exists()
 
 
+def test_what_waits_to_be_learnt_and_what_is_retired_is_answered_as_the_tagger_does(start, tmp_path):
+    kinds = (("pasta with tomato sauce", "italian"), ("cake with flour", "baking"), ("steak on the grill", "meat"))
+    texts = [f"{text} number{n}" for n in range(30) for text, _ in kinds]
+    tagger = lw.Tagger("hierarchicalxc", n_threads=1, assign="f1").fit(texts, [[label] for _, label in kinds] * 30)
+    assert tagger.learn(["sushi with raw fish"], [["japanese"]]).how == "kept"
+    tagger.change_labels("retire", "meat")
+    tagger.save(tmp_path / "dishes")
+    service = start({"dishes": tmp_path / "dishes"})
+    asked = ["sushi with raw fish", "raw fish", "steak on the grill"]
+    for assign in (True, False):
+        status, answer = service.json("POST", "/v1/predict", {"texts": asked, "assign": assign, "k": 3})
+        assert status == 200
+        named = [[label["name"] for label in row["labels"]] for row in answer["results"]]
+        expected = tagger.predict(asked, 3, assign=assign)
+        assert named == [[label for label, _ in row] for row in expected]
+    assert named[0] == ["japanese"]
+    assert "meat" not in named[2]
+    assert service.json("GET", "/v1/model")[1]["n_labels"] == 4
+
+
 def test_a_disk_that_refuses_is_503(start, own_folder, write_tokens, writer, monkeypatch):
     def full(path, lines):
         raise OSError(28, "No space left on device")

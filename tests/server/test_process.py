@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -156,6 +157,20 @@ def test_workers_share_their_meters_and_are_started_again(saved):
             assert time.monotonic() < until
             time.sleep(0.1)
         assert json.loads(get(port, "/healthz")) == {"status": "ok"}
+
+
+def test_workers_end_with_a_killed_parent(saved):
+    with process(saved, "--workers", 2) as (started, port, _):
+        started.kill()
+        started.wait(30)
+        until = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            except ConnectionRefusedError:
+                break
+            assert time.monotonic() < until, "the workers still listen"
+            time.sleep(0.1)
 
 
 def test_sighup_loads_again(own_folder):

@@ -63,7 +63,7 @@ def learnt(answers: HeldOut, counts: npt.NDArray[np.int64], rule: Assignment) ->
     cuts = _cuts(counts)
     bands = bands_of(counts, cuts)
     top, hit = answers.top, hit_matrix(answers.top, answers.y).hit.astype(bool)
-    draft = FittedCalibration(rule, _curves(top, hit, bands), NO_THRESHOLDS, cuts, counts, top.k, {})
+    draft = FittedCalibration(rule, _curves(top, hit, bands), NO_THRESHOLDS, cuts, counts, top.k, {}, len(counts))
     judged = Judged(
         top.labels,
         np.where(top.labels == PAD, -1.0, draft.probabilities(top)),

@@ -81,7 +81,7 @@ def command(
         check_file(html, force=force)
     constants, whose = _propensity(propensity, data)
     loaded = Loaded(model, threads, verify=verify)
-    checked_k(ks[-1], loaded.model.n_labels_)
+    checked_k(ks[-1], loaded.n_labels)
     with shown(quiet) as progress:
         rows = loaded.read(
             data,
@@ -100,7 +100,7 @@ def command(
             raise DataError(f"{data}: no row has a label, so there is nothing to compare with")
         # Filter pairs take answers away: with as many spare places as a row may lose, the first k stay filled.
         spare = _most_pairs_of_a_row(rows.filter_pairs)
-        top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.model.n_labels_)))
+        top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.n_labels)))
         metrics, y, unknown = loaded.metrics(top, rows, ks, constants)
         metrics.update(loaded.hierarchy_figures(top, y, unknown, ks))
         judgement = loaded.judgement(rows, y, max(5, ks[-1]))
@@ -110,7 +110,7 @@ def command(
         _write_per_label(per_label, loaded, top, y, ks[-1], unknown)
 
     def name(label: int) -> str:
-        known = loaded.model.n_labels_
+        known = loaded.n_labels
         return loaded.name(label) if label < known else unknown[label - known]
 
     title = f"{model} on {data}: {count(len(top), 'row')}, per cent"
@@ -208,7 +208,7 @@ def _write_per_label(path: Path, loaded: Any, top: Any, y: Any, k: int, unknown:
     from labelwood.metrics.per_label import per_label
 
     table = per_label(top, y, k, loaded.counts(y.shape[1]), n_train=loaded.model.n_rows_)
-    known = loaded.model.n_labels_
+    known = loaded.n_labels
     with whole_file(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
         writer.writerow(["name", *table])

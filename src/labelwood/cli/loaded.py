@@ -40,8 +40,15 @@ class Loaded:
     @property
     def label_names(self) -> Sequence[str] | None:
         """The names of the labels, or their ids, if they have some."""
+        if self.tagger is not None:
+            return self.tagger.label_names  # with those that came after training
         classes = self.model.fitted_.trained_on.classes
         return classes.names if classes.ids is None else [str(label) for label in classes.ids.tolist()]
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels may be answered."""
+        return int(self.model.n_labels_) if self.tagger is None else len(self.tagger.label_names)
 
     @property
     def form(self) -> TableForm | None:
@@ -172,7 +179,10 @@ class Loaded:
 
         if type(self.model.fitted_).search_figures is Fitted.search_figures:
             return {}  # nothing to ask for, so texts need not be turned into features once more
-        rows = data.features() if self.tagger is None else self.tagger.vectorizer_.transform(data.texts or ())
+        if self.tagger is None:
+            rows = data.features()
+        else:  # words that came after training have columns behind those of the model
+            rows = self.tagger.vectorizer_.transform(data.texts or ())[:, : self.model.n_features_]
         figures: dict[str, float] = {}
         for k in ks:
             figures.update(self.model.search_figures(rows, k))
@@ -212,8 +222,8 @@ class Loaded:
         if not self.assigns(None):
             return None
         assert self.tagger is not None
-        sure = self.tagger.fitted_.sure()
-        given, ranked = self.answers(data, None, assign=True), sure.ranked(self.predict(data, k))
+        given = self.answers(data, None, assign=True)
+        ranked = self.tagger.fitted_.ranked(data.texts or (), k, self.tagger.n_threads)
         if data.filter_pairs is not None:
             from labelwood.metrics.filters import without_pairs
 

@@ -96,7 +96,7 @@ def command(
     loaded = Loaded(model, threads, verify=verify)
     titles = loaded.titles(lang)
     assigns = loaded.assigns(assign, k)
-    checked_k(k or 1, loaded.model.n_labels_)
+    checked_k(k or 1, loaded.n_labels)
     with shown(quiet) as progress:
         rows = loaded.read(
             data,
@@ -133,7 +133,7 @@ def command(
         told = tagged.write_tagged(out, rows, named, names, measure=measure, separator=separator, reasons=why)
         tell(told, quiet=quiet or json)
     else:
-        answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.model.n_labels_, number, titles)
+        answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.n_labels, number, titles)
     if json:
         show_json({"out": str(out), "n_rows": len(top), "k": k if assigns else top.labels.shape[1], "notes": notes})
     elif not quiet:

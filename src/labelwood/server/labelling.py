@@ -119,6 +119,8 @@ class Labeller:
         probabilities = self._calibration.probabilities(top)
         assigned = (probabilities >= self._calibration.thresholds_of(top.labels)) & part.known[:, None]
         assigned[:, self._calibration.width :] = False
+        if part.certain is not None:
+            probabilities[part.certain], assigned[part.certain] = 1.0, True
         columns = (top.labels.tolist(), top.scores.tolist(), probabilities.tolist(), assigned.tolist())
         return [
             [_Candidate(*values) for values in zip(*row, strict=True) if values[0] != PAD]

@@ -24,6 +24,9 @@ _BODIES: dict[tuple[str, str], tuple[Any, Any, int, tuple[int, ...]]] = {
     ("POST", "/v1/labels"): (schemas.LabelChange, schemas.LabelChanged, 200, (404, 409, 422)),
     ("POST", "/v1/detect-language"): (schemas.DetectRequest, schemas.DetectAnswer, 200, ()),
     ("GET", "/v1/model"): (None, schemas.ModelAnswer, 200, (404,)),
+    ("GET", "/v1/card"): (None, schemas.CardAnswer, 200, (404,)),
+    ("POST", "/v1/judge"): (schemas.JudgeRequest, schemas.JudgeAnswer, 200, (404,)),
+    ("POST", "/v1/tree"): (schemas.TreeRequest, schemas.TreeAnswer, 200, (404,)),
     ("GET", "/healthz"): (None, schemas.HealthAnswer, 200, ()),
     ("GET", "/readyz"): (None, schemas.HealthAnswer, 200, ()),
     ("GET", "/metrics"): (None, None, 200, ()),
@@ -53,6 +56,7 @@ _QUERIES: dict[tuple[str, str], tuple[tuple[str, dict[str, Any], str], ...]] = {
         _LANG,
     ),
     ("GET", "/v1/model"): (_MODEL,),
+    ("GET", "/v1/card"): (_MODEL,),
     ("POST", "/v1/projects/{project}/suggest-batch"): (
         _LIMIT,
         _THRESHOLD,

@@ -15,6 +15,7 @@ from labelwood.server import annif
 from labelwood.server.access import READ, WRITE
 from labelwood.server.batching import BATCH_ROWS, FEATURES, TEXTS
 from labelwood.server.labelling import Labeller, check_rows, chosen_model, keep_corrections
+from labelwood.server.model_card import card, judge
 from labelwood.server.page_files import PAGE_PATH
 from labelwood.server.problems import Problem
 from labelwood.server.requests import Request, Response, Route, whole_number_in
@@ -43,6 +44,7 @@ from labelwood.server.schemas import (
     encode,
 )
 from labelwood.server.served import ServedModel
+from labelwood.server.tree_view import n_trees, tree
 from labelwood.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
@@ -239,6 +241,7 @@ async def model(app: App, request: Request) -> Response:
         learn=app.settings.learn,
         change_labels=app.settings.change_labels,
         languages=[] if served.vocabulary is None else list(served.vocabulary.languages),
+        trees=n_trees(served),
         models=[one.name for one in app.models],
     )
     return Response(encode(answer))
@@ -278,6 +281,9 @@ ROUTES = (
     Route("POST", "/v1/labels", WRITE, change_labels),
     Route("POST", "/v1/detect-language", READ, detect_language),
     Route("GET", "/v1/model", READ, model),
+    Route("GET", "/v1/card", READ, card),
+    Route("POST", "/v1/judge", READ, judge),
+    Route("POST", "/v1/tree", READ, tree),
     Route("GET", "/healthz", "", healthz),
     Route("GET", "/readyz", "", readyz),
     Route("GET", "/metrics", READ, metrics),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import logging
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
@@ -111,8 +113,17 @@ def make_server(app: App, loop: Any = "asyncio") -> SweepingServer:
 
 def _worker(settings: Settings, listener: socket.socket, numbers: Any, number: int, ready: Any) -> None:
     _log_to_stderr()
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     models = ServedModels(settings.models, verify=settings.verify)
     run_worker(settings, listener, models, Meters(ROUTE_NAMES, numbers, number), ready.release)
+
+
+def _end_with_the_parent() -> None:
+    """End this worker when the process that started it is gone, however it went: else it would hold the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _supervise(settings: Settings, listener: socket.socket, announce: Callable[[str], None]) -> None:

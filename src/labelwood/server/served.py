@@ -31,14 +31,18 @@ Identity = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The best labels of some rows, and which of the rows hold a word that the model knows (None: not asked)."""
+    """The best labels of some rows.
+
+    known: which rows hold a word that the model knows; certain: which a person gave these labels (None: not asked).
+    """
 
     top: TopK
     known: npt.NDArray[np.bool_] | None = None
+    certain: npt.NDArray[np.bool_] | None = None
 
     def __getitem__(self, rows: slice) -> Answers:
         """The answers of some rows."""
-        return Answers(self.top[rows], None if self.known is None else self.known[rows])
+        return Answers(self.top[rows], *(None if of is None else of[rows] for of in (self.known, self.certain)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +73,7 @@ class ServedModel:
         """The thesaurus that the labels are ids of; None if they are plain names."""
         return self.loaded.fitted_.vocabulary if isinstance(self.loaded, Tagger) else None
 
-    @cached_property
+    @cached_property  # asked for by every search: 8 MB for a million labels
     def label_counts(self) -> npt.NDArray[np.int64]:
         """The training rows of each label; 0 for those that came later."""
         return padded_counts(self.model.fitted_.trained_on.label_counts, self.n_labels)
@@ -103,8 +107,9 @@ class ServedModel:
         if not isinstance(self.loaded, Tagger):
             raise DataError(f"the model {self.name!r} takes features, not texts")
         state = self.loaded.fitted_
-        top, known = state.predict_known(texts, min(k, self.n_labels), 1)
-        return Answers(top, None if state.calibration is None else known)
+        if state.calibration is None:
+            return Answers(state.predict(texts, k, 1))
+        return Answers(*state.predict_known(texts, k, 1), state.late.certain(texts))
 
     def predict_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]], k: int) -> Answers:
         """The k best labels of rows given as (feature numbers, values)."""

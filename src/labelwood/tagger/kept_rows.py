@@ -94,14 +94,19 @@ class KeptRows:
         return self._matrix("y", np.ones(len(self.arrays["y_columns"]), np.float32), n_labels)
 
     def _matrix(self, which: str, values: npt.NDArray[np.float32], width: int) -> sparse.csr_matrix:
-        start, columns = self.arrays[f"{which}_start"], self.arrays[f"{which}_columns"]
-        if start[0] != 0 or start[-1] != len(columns) or np.any(np.diff(start) < 0):
-            raise ModelFileError(f"the {WHERE} are damaged: {which} is no matrix of {len(self)} rows")
+        start, columns = self._starts(which), self.arrays[f"{which}_columns"]
         if len(columns) and not 0 <= int(columns.min()) <= int(columns.max()) < width:
             raise ModelFileError(f"the {WHERE} are damaged: {which} has columns outside 0..{width - 1}")
         if not np.isfinite(values).all():
             raise ModelFileError(f"the {WHERE} are damaged: {which} holds numbers that are not finite")
         return sparse.csr_matrix((values, columns, start), shape=(len(self), width))
+
+    def _starts(self, which: str) -> npt.NDArray[np.int64]:
+        """Where the rows of x or y begin; ModelFileError if they are damaged."""
+        start: npt.NDArray[np.int64] = self.arrays[f"{which}_start"]
+        if start[0] != 0 or start[-1] != len(self.arrays[f"{which}_columns"]) or np.any(np.diff(start) < 0):
+            raise ModelFileError(f"the {WHERE} are damaged: {which} is no matrix of {len(self)} rows")
+        return start
 
     # other rows
 
@@ -115,7 +120,7 @@ class KeptRows:
             return self
         arrays = {name: self.arrays[name][places] for name in ("texts", "ids", "numbers")}
         for which in ("x", "y"):
-            start = self.arrays[f"{which}_start"]
+            start = self._starts(which)
             lengths = np.diff(start)[places]
             ends = np.cumsum(lengths)
             entries = np.repeat(start[:-1][places] - (ends - lengths), lengths) + np.arange(int(lengths.sum()))

@@ -51,6 +51,9 @@ def changed_labels(
     blank = next((name for name in names if not isinstance(name, str) or not name.strip()), None)
     if blank is not None:
         raise DataError(f"a label name must have words, but is {blank!r}")
+    twice = next((name for place, name in enumerate(names) if n_names == 0 and name in names[:place]), None)
+    if twice is not None:
+        raise DataError(f"the label {twice!r} is named twice")
     if action == "add":
         return _added(state, names, text, n_threads)
     if action == "rename":
@@ -73,7 +76,7 @@ def _added(
     back = [name for name in names if name in state.ids]
     freed = replace(states, retired=states.retired - set(names), forbidden=states.forbidden - set(names))
     state = replace(state, labels=freed)
-    done = [f"{', '.join(map(repr, back))} is answered again"] if back else []
+    done = [f"{', '.join(map(repr, back))} {'is' if len(back) == 1 else 'are'} answered again"] if back else []
     fresh = [name for name in names if name not in state.ids]
     if text is not None or fresh:
         taught = [(name, name if text is None else text) for name in (fresh if text is None else names)]
@@ -85,6 +88,10 @@ def _added(
 
 def _renamed(state: FittedTagger, old: str, new: str) -> tuple[FittedTagger, str]:
     _check_known(state, old)
+    if new == old:
+        raise DataError(f"the label {old!r} has that name already")
+    if new in state.labels.forbidden and new not in state.ids:
+        raise DataError(f"the label {new!r} is forbidden; choose another name")
     if new in state.ids:
         raise DataError(f"the label {new!r} is there already; merge {old!r} into it, or choose another name")
     trained_on = state.model.trained_on
@@ -101,6 +108,8 @@ def _merged(state: FittedTagger, old: str, into: str) -> tuple[FittedTagger, str
             raise DataError(f"the label {name!r} is {state.labels.of(name)}")
     if old == into:
         raise DataError(f"the label {old!r} cannot be merged into itself")
+    if state.labels.of(into) in ("retired", "forbidden"):
+        raise DataError(f"the label {into!r} is {state.labels.of(into)}: nothing would be answered; add it again first")
     earlier = {name: into if target == old else target for name, target in state.labels.merged.items()}
     states = replace(state.labels.revived({old}), merged={**earlier, old: into})
     if state.rows is None:
@@ -117,6 +126,8 @@ def _hidden(state: FittedTagger, names: Sequence[str], action: str) -> tuple[Fit
             _check_known(state, name)
         if name in states.merged:
             raise DataError(f"the label {name!r} is {states.of(name)}")
+        if name in states.forbidden or (action == "retire" and name in states.retired):
+            raise DataError(f"the label {name!r} is {states.of(name)} already")
     listed = ", ".join(map(repr, names))
     if action == "retire":
         return replace(state, labels=replace(states, retired=states.retired | set(names))), f"retired: {listed}"

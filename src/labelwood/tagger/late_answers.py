@@ -120,8 +120,8 @@ class LateAnswers:
         """The answers, for a text that a person gave labels: these and no others."""
         if not self.corrected:
             return top
-        for row, text in enumerate(text_hashes(texts)):
-            given = self.corrected.get(int(text))
+        for row, text in enumerate(text_hashes(texts).tolist()):
+            given = self.corrected.get(text)
             if given is None:
                 continue
             best = max(CORRECTED, float(top.scores[row, 0]) if top.labels[row, 0] >= 0 else CORRECTED)
@@ -129,6 +129,12 @@ class LateAnswers:
             n = min(len(given), top.k)
             top.labels[row, :n], top.scores[row, :n] = given[:n], best
         return top
+
+    def certain(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which texts a person gave labels, and nothing has learnt yet: what is answered there is no guess."""
+        if not self.corrected:
+            return np.zeros(len(texts), bool)
+        return np.array([text in self.corrected for text in text_hashes(texts).tolist()], bool)
 
     # explaining
 

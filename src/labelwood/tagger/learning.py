@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.calibration.fit import calibration_of, enough_rows
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
 from labelwood.features.tokens import as_texts
 from labelwood.labelspace.names import label_matrix
+from labelwood.models.fit_input import checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.models.registry import ONE_VS_ALL_WORK, model_class
 from labelwood.progress import SILENT, Progress
@@ -262,8 +264,8 @@ def _is_due(state: FittedTagger, rows: KeptRows) -> bool:
 
 
 def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progress: Progress) -> FittedTagger:
-    """The tagger whose model is trained again on all rows."""
-    x, y = _matrices(state, rows)
+    """The tagger whose model is trained again on all rows; so is what says how sure it is."""
+    x, y = rows.x(state.words.n_features), rows.y(len(state.label_names))
     if not y.nnz:
         raise DataError("no row has a label any more: there is nothing to train on")
     model = model_class(state.model.name)(**{**state.model.settings.as_dict(), "n_threads": n_threads})
@@ -271,29 +273,38 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
         feature_names = state.words.feature_names()
     except ParamError:  # hashing keeps none
         feature_names = None
-    model.fit(Dataset(x, y, label_names=state.label_names, feature_names=feature_names), progress=progress)
+    data = Dataset(x, y, label_names=state.label_names, feature_names=feature_names)
+    model.fit(data, progress=progress)
     texts = state.texts
     if texts is not None:
         numbers = rows.arrays["numbers"].tolist()
         texts = tuple(texts[number] if number < len(texts) else "" for number in numbers)
-    return _settled(state, model.fitted_, rows.renumbered(), texts)
+    calibration = state.calibration
+    if calibration is not None and enough_rows(held := checked_input(data, progress=progress)):
+        calibration = calibration_of(model, held, calibration.rule)  # another model is sure of other things
+    return replace(_settled(state, model.fitted_, rows.renumbered(), texts), calibration=calibration)
 
 
 def _updated_tree(state: FittedTagger, removed: KeptRows, n_threads: int | None, progress: Progress) -> FittedTagger:
     """The tagger whose tree has learnt its pending rows, and unlearnt those removed."""
+    from labelwood.models.linear.kept_rows import EarlierRows
     from labelwood.models.linear.linear_tree import LinearTree
 
-    rows = state.kept
-    x, y = _matrices(state, rows)
-    first, names = rows.first_pending, state.label_names
+    rows, names, width = state.kept, state.label_names, state.words.n_features
+    y = rows.y(len(names))
     tree = LinearTree.from_fitted(state.model)
     tree.n_threads = n_threads
-    if first:
-        new, earlier = (Dataset(x[part], y[part], label_names=names) for part in (slice(first, None), slice(first)))
-        changed = np.unique(removed.arrays["y_columns"])
-        tree.partial_fit(new, earlier=earlier, changed=changed, progress=progress)
+    if first := rows.first_pending:
+        pending = rows.pending()
+        tree.partial_fit(
+            Dataset(pending.x(width), pending.y(len(names)), label_names=names),
+            earlier=EarlierRows(y[:first], lambda places: rows.take(places).x(width)),
+            changed=np.unique(removed.arrays["y_columns"]),
+            progress=progress,
+        )
     else:  # every earlier row was replaced
-        tree = LinearTree(**{**tree.get_params(), "n_threads": n_threads}).fit(Dataset(x, y, label_names=names))
+        tree = LinearTree(**{**tree.get_params(), "n_threads": n_threads})
+        tree.fit(Dataset(rows.x(width), y, label_names=names), progress=progress)
     return _settled(state, _recounted(tree.fitted_, y), rows, state.texts)
 
 
@@ -312,10 +323,6 @@ _UPDATES: dict[str, Callable[[FittedTagger, KeptRows, int | None, Progress], Fit
     "linear-tree": _updated_tree,
     "dxml": _updated_dxml,
 }
-
-
-def _matrices(state: FittedTagger, rows: KeptRows) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    return rows.x(state.words.n_features), rows.y(len(state.label_names))
 
 
 def _recounted(model: Any, y: sparse.csr_matrix) -> Fitted[Any]:

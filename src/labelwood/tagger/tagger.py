@@ -307,7 +307,8 @@ class Tagger(Estimator):
     @property
     def classes_(self) -> Any:
         """The names of all labels, as an array."""
-        return self.fitted_.model.trained_on.classes.array()
+        classes = self.fitted_.model.trained_on.classes
+        return replace(classes, n=len(self.label_names), names=self.label_names).array()
 
     # answering
 
@@ -355,10 +356,8 @@ class Tagger(Estimator):
 
     def predict_proba(self, texts: Iterable[str], k: int = PROBABLE_LABELS) -> sparse.csr_matrix:
         """How probable the k best labels of each text are: CSR (n_texts, n_labels); needs a tagger with `assign`."""
-        state = self.fitted_
-        sure = state.sure()
-        top = state.predict(checked_texts(texts), min(k, state.model.n_labels), self.n_threads)
-        return sure.ranked(top).to_csr(state.model.n_labels)
+        state, n_labels = self.fitted_, len(self.label_names)
+        return state.ranked(checked_texts(texts), min(k, n_labels), self.n_threads).to_csr(n_labels)
 
     def name(self, label: str, lang: str | None = None) -> str:
         """The name of a label in the vocabulary, in a language or in the tagger's own; without one, the label."""

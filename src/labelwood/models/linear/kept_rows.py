@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,12 +25,32 @@ KEPT_ROWS: Schema = {
 
 
 @dataclass(frozen=True, eq=False)
+class EarlierRows:
+    """The rows that a model was trained on, as an update asks for them.
+
+    y: all labels (n_rows, n_labels). x_of: the features of some rows, places ascending: an update needs few of them.
+    weights: how much each row counts, if not all the same.
+    """
+
+    y: sparse.csr_matrix
+    x_of: Callable[[npt.NDArray[np.int64]], sparse.csr_matrix]
+    weights: npt.NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return int(self.y.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
 class KeptRows:
     """Features x and labels y of training rows; weights: how much each row counts, if not all the same."""
 
     x: sparse.csr_matrix
     y: sparse.csr_matrix
     weights: npt.NDArray[np.float32] | None = None
+
+    def earlier(self) -> EarlierRows:
+        """The rows as an update asks for them."""
+        return EarlierRows(self.y, self.x.__getitem__, self.weights)
 
     def to_arrays(self) -> Arrays:
         """The arrays to save, as KEPT_ROWS declares them."""

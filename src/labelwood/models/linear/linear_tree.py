@@ -24,11 +24,18 @@ from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
 from labelwood.models.linear.block_edits import stored_as, within_budget
 from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
 from labelwood.models.linear.fitted_tree import FittedLinearTree
-from labelwood.models.linear.kept_rows import KeptRows
+from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
 from labelwood.models.linear.tree_choice import built_tree, given_tree, leaf_size, vectors_for_tree
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
-from labelwood.models.linear.tree_update import Update, extended_ranks, joined_rows, updated_tree, widened_ranks
+from labelwood.models.linear.tree_update import (
+    Update,
+    extended_ranks,
+    joined_rows,
+    sampled_rows,
+    updated_tree,
+    widened_ranks,
+)
 from labelwood.models.linear.weight_blocks import (
     WeightBlocks,
     rank_features,
@@ -137,9 +144,9 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         Columns of y beyond those known, and ids or names that are not known, are new labels; columns of x beyond those
         known are new features. Only nodes above a label of a new row are trained again, from their present weights, on
         the new rows and the earlier ones (a sample of them, where these are many). The earlier rows are those the model
-        kept (keep_rows=True) with their weights, or `earlier`, a pair (x, y) or a Dataset. changed: labels whose nodes
-        are trained again too, their leaves from nothing: those of rows that were taken back. sample_weight: how much
-        each new row counts. Retired labels in y are answered again.
+        kept (keep_rows=True) with their weights, or `earlier`: a pair (x, y), a Dataset or EarlierRows. changed: labels
+        whose nodes are trained again too, their leaves from nothing: those of rows that were taken back. sample_weight:
+        how much each new row counts. Retired labels in y are answered again.
         """
         if self._fitted is None:
             return self.fit(x, y, sample_weight=sample_weight, progress=progress)
@@ -158,15 +165,22 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         if rows.shape[1] <= trained_on.n_features or trained_on.column_names is not None:
             self._checked_features(x)
 
-    def _earlier_rows(self, earlier: Any, classes: Classes, n_features: int) -> KeptRows:
+    def _earlier_rows(self, earlier: Any, classes: Classes, n_features: int) -> EarlierRows:
         kept = self.fitted_.kept_rows
         if earlier is None and kept is not None:
-            return kept
+            return kept.earlier()
         if earlier is None:
             raise DataError(
                 "partial_fit needs the rows that the model was trained on: train it with keep_rows=True, or give "
                 "partial_fit(x, y, earlier=(x, y))"
             )
+        rows = earlier if isinstance(earlier, EarlierRows) else self._given_rows(earlier, classes, n_features)
+        if rows.y.shape[1] > classes.n:
+            raise DataError(f"the earlier rows have {rows.y.shape[1]} labels, the model with the new rows {classes.n}")
+        return rows
+
+    def _given_rows(self, earlier: Any, classes: Classes, n_features: int) -> EarlierRows:
+        """The earlier rows of a pair (x, y) or a Dataset, checked."""
         if not isinstance(earlier, (Dataset, tuple, list)):
             raise DataError(f"earlier must be a pair (x, y) or a Dataset, but is {type(earlier).__name__}")
         pair = (earlier, None) if isinstance(earlier, Dataset) else tuple(earlier)
@@ -179,9 +193,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         y = data.y
         if not isinstance(earlier, Dataset) and (data.classes.names is not None or data.classes.ids is not None):
             y, _ = grown_labels(classes, y, data.classes, by_column=False)
-        if y.shape[1] > classes.n:
-            raise DataError(f"the earlier rows have {y.shape[1]} labels, the model with the new rows {classes.n}")
-        return KeptRows(data.x, y)
+        return KeptRows(data.x, y).earlier()
 
     # labels that are gone
 
@@ -301,7 +313,7 @@ def _training_rows(
 def _updated(
     state: FittedLinearTree,
     data: FitInput,
-    before: KeptRows,
+    before: EarlierRows,
     changed: npt.NDArray[np.int64],
     n_threads: int | None,
 ) -> FittedLinearTree:
@@ -310,22 +322,40 @@ def _updated(
     changed: labels of rows that are in neither, but that the state was trained on.
     """
     settings = replace(state.settings, n_threads=n_threads)
-    n_new = data.n_labels - state.n_labels
-    x = joined_rows(before.x, data.x, data.x.shape[1])
+    n_earlier = len(before)
     y = joined_rows(before.y, data.y, data.n_labels)
-    both = replace(data, x=x, y=y, row_weights=_joined_weights(before, data))
+    weights = _joined_weights(before, data)
     rank = extended_ranks(widened_ranks(state.feature_rank, data.x.shape[1]), data.x)
     by_label = y.tocsc()
+
+    def features(places: npt.NDArray[np.int64]) -> sparse.csr_matrix:
+        # Of the earlier rows only those that are asked for: they are many.
+        first_new = int(np.searchsorted(places, n_earlier))
+        return joined_rows(before.x_of(places[:first_new]), data.x[places[first_new:] - n_earlier], data.x.shape[1])
 
     def vectors(labels: npt.NDArray[np.int64]) -> sparse.csr_matrix:
         of_labels = by_label[:, labels].tocsr()
         shown = np.flatnonzero(np.diff(of_labels.indptr))
-        return label_vectors(normalized_rows(x[shown]), of_labels[shown], n_threads=n_threads)
+        return label_vectors(normalized_rows(features(shown)), of_labels[shown], n_threads=n_threads)
 
-    new_vectors = vectors(np.arange(state.n_labels, data.n_labels)) if n_new else x[:0]
+    def rows_of(places: npt.NDArray[np.int64]) -> TrainingRows:
+        row_weights = None if weights is None else weights[places]
+        part = replace(data, x=features(places), y=y[places], row_weights=row_weights)
+        return _training_rows(settings, part, rank, state.C)
+
+    new_labels = np.arange(state.n_labels, data.n_labels)
+    new_vectors = vectors(new_labels) if len(new_labels) else data.x[:0]
+    places, cost = sampled_rows(y.shape[0], n_earlier, settings.seed)
+    sample = rows_of(places)
+    if cost is not None:
+        sample = replace(sample, row_cost=cost if sample.row_cost is None else cost * sample.row_cost)
     update = Update(
-        _training_rows(settings, both, rank, state.C),
-        before.x.shape[0],
+        by_label,
+        n_earlier,
+        sample,
+        int(np.searchsorted(places, n_earlier)),
+        rows_of,
+        label_costs(np.diff(by_label.indptr).astype(np.int64), y.shape[0], settings.weighting),
         vectors,
         ranked_rows(new_vectors, rank, settings.normalize),
         settings.max_leaf,
@@ -333,21 +363,21 @@ def _updated(
         changed,
     )
     trees, blocks = [], []
-    for number, (tree, weights) in enumerate(zip(state.trees, state.blocks, strict=True)):
+    for number, (tree, of_tree) in enumerate(zip(state.trees, state.blocks, strict=True)):
         grown, taught = updated_tree(
             replace(update, max_leaf=leaf_size(settings, number)),
             tree,
-            stored_as(weights, "half", n_threads),
+            stored_as(of_tree, "half", n_threads),
             match_options(settings),
             LINKS.index(settings.link),
             data.progress,
         )
         trees.append(grown)
         blocks.append(taught)
-    kept = KeptRows(x, y, both.row_weights) if settings.keep_rows else None
+    kept = KeptRows(features(np.arange(y.shape[0])), y, weights) if settings.keep_rows else None
     updated = replace(
         state,
-        trained_on=_trained_on_both(state.trained_on, data, both if settings.keep_rows else None),
+        trained_on=_trained_on_both(state.trained_on, data, kept),
         trees=tuple(trees),
         blocks=tuple(blocks),
         feature_rank=rank,
@@ -357,17 +387,17 @@ def _updated(
     return _as_stored(updated, settings.budget_bytes(), n_threads)
 
 
-def _joined_weights(before: KeptRows, data: FitInput) -> npt.NDArray[np.float32] | None:
+def _joined_weights(before: EarlierRows, data: FitInput) -> npt.NDArray[np.float32] | None:
     if before.weights is None and data.row_weights is None:
         return None
-    of_parts = ((before.weights, before.x), (data.row_weights, data.x))
-    return np.concatenate([np.ones(x.shape[0], np.float32) if weights is None else weights for weights, x in of_parts])
+    of_parts = ((before.weights, before.y), (data.row_weights, data.y))
+    return np.concatenate([np.ones(y.shape[0], np.float32) if weights is None else weights for weights, y in of_parts])
 
 
-def _trained_on_both(earlier: TrainedOn, data: FitInput, kept: FitInput | None) -> TrainedOn:
+def _trained_on_both(earlier: TrainedOn, data: FitInput, kept: KeptRows | None) -> TrainedOn:
     """What is remembered after an update: the rows before and the new ones, or those that are kept."""
     if kept is not None:
-        return replace(kept.trained_on(), column_names=earlier.column_names)
+        return replace(replace(data, x=kept.x, y=kept.y).trained_on(), column_names=earlier.column_names)
     counts = data.trained_on().label_counts
     counts[: earlier.n_labels] += earlier.label_counts
     n_rows, n_features = data.x.shape

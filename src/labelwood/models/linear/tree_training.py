@@ -54,7 +54,7 @@ def train_tree(
 ) -> WeightBlocks:
     """The weight blocks of all nodes of the tree; with `match`, nodes also learn from rows that the search brings."""
     in_order = data.by_label[:, tree.label_order]
-    nodes = costed(training_nodes(tree), tree, data)
+    nodes = costed(training_nodes(tree), tree, data.by_label, data.label_costs)
     given = None if data.given_negatives is None else rows_above(tree, data.given_negatives)
     if match is None:
         nodes = nodes if given is None else with_extra(nodes, given)
@@ -95,12 +95,14 @@ def with_extra(nodes: Nodes, extra: NodeRows) -> Nodes:
     return replace(nodes, extra_start=extra.start, extra_rows=extra.rows)
 
 
-def costed(nodes: Nodes, tree: LabelTree, data: TrainingRows) -> Nodes:
-    """The nodes with the cost of each child's positive rows: the mean over its labels, by their rows."""
-    if data.label_costs is None:
+def costed(
+    nodes: Nodes, tree: LabelTree, by_label: sparse.csc_matrix, label_costs: npt.NDArray[np.float64] | None
+) -> Nodes:
+    """The nodes with the cost of each child's positive rows: the mean over its labels, by their rows in by_label."""
+    if label_costs is None:
         return nodes
-    counts = np.diff(data.by_label.indptr)[tree.label_order].astype(np.float64)
-    costs = data.label_costs[tree.label_order]
+    counts = np.diff(by_label.indptr)[tree.label_order].astype(np.float64)
+    costs = label_costs[tree.label_order]
     rows_before = np.concatenate([[0], np.cumsum(counts)])
     cost_before = np.concatenate([[0], np.cumsum(counts * costs)])
     bounds = nodes.child_bound
