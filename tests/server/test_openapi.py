@@ -20,7 +20,7 @@ def test_every_route_is_described(service):
 
 @pytest.mark.parametrize(
     ("n_examples", "least"),  # of each operation, of proper and of wrong requests
-    [(16, 300), pytest.param(190, 5_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])],
+    [(16, 300), pytest.param(320, 5_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])],
 )
 def test_random_requests_get_described_answers(
     start, own_folder, write_tokens, writer, n_examples, least, record_property
@@ -63,5 +63,5 @@ def test_random_requests_get_described_answers(
                 case.call_and_validate(headers=writer, checks=checks)
 
             check()
-    record_property("figure", f"random requests: {n_cases:,} cases, every answer as described, none of 5xx but 503")
+    record_property("figure", f"random requests: {n_cases:,} cases, every answer as described, no 5xx")
     assert n_cases > least
