@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HOW_TO = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "how-to").glob("*.md"))
-PAGES = ["README.md", "docs/tutorial.md", *HOW_TO]
+PAGES = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/which-model.md", *HOW_TO]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -27,6 +27,8 @@ MODULES = {
     "scikit-build-core": "scikit_build_core",
     "scikit-learn": "sklearn",
 }
+# Extras whose packages labelwood itself never imports: for the tests, and for the documentation's site.
+NOT_IMPORTED = {"dev", "docs"}
 # Where the modules of an extra may be imported: the files that say which extra is missing, and those behind them.
 PLACES = {
     "excel": ("data/",),
@@ -60,7 +62,7 @@ CORE = {module_of(requirement) for requirement in PROJECT["dependencies"]}
 EXTRAS = {
     extra: {module_of(requirement) for requirement in requirements}
     for extra, requirements in PROJECT["optional-dependencies"].items()
-    if extra != "dev"
+    if extra not in NOT_IMPORTED
 }
 
 

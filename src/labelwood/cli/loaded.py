@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from labelwood.topk import TopK
 
 
+def training_form(folder: Path, extra: Mapping[str, Any]) -> TableForm | None:
+    """How the training table of a model folder was read; None if the folder does not say. extra: of its manifest."""
+    from labelwood.data.dataset import TableForm
+
+    if "table" not in extra:
+        return None
+    try:
+        return TableForm.restored(extra["table"])
+    except DataError as error:
+        raise ModelFileError(f"{folder}: 'table' in its manifest is damaged: {error}") from None
+
+
 class Loaded:
     """What a saved folder holds, and how to ask it."""
 
@@ -53,14 +65,7 @@ class Loaded:
     @property
     def form(self) -> TableForm | None:
         """How the training table was read; None if the folder does not say."""
-        from labelwood.data.dataset import TableForm
-
-        if "table" not in self.extra:
-            return None
-        try:
-            return TableForm.restored(self.extra["table"])
-        except DataError as error:
-            raise ModelFileError(f"{self.folder}: 'table' in its manifest is damaged: {error}") from None
+        return training_form(self.folder, self.extra)
 
     @property
     def no_labels(self) -> str | None:
