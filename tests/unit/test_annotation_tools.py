@@ -9,8 +9,8 @@ from scipy import sparse
 import labelwood as lw
 from labelwood.cli.main import run
 
-TEXTS = ["Apple & pie\nwith \"cream\"", "Orange juice", "nothing at all"]
-LABELS = [["dessert", "a<b & \"c\""], ["drink"], []]
+TEXTS = ['Apple & pie\nwith "cream"', "Orange juice", "nothing at all"]
+LABELS = [["dessert", 'a<b & "c"'], ["drink"], []]
 
 
 def rows_of(data):
