@@ -197,6 +197,22 @@ def test_names_are_found_in_texts_word_by_word():
     assert sides.phrases.right[0] > sides.phrases.right[2]
 
 
+def test_every_name_of_a_label_is_looked_for():
+    phrases = NamePhrases.of(("dogs\nfour-legged friend\nhounds", "cats"))
+    times = phrases.rows(["a hound", "My four-legged friend", "dogs, hounds and cats"])[:, :2].toarray()
+    assert times.tolist() == [[1, 0], [1, 0], [2, 1]]
+    kept = NamePhrases.restore(phrases.arrays())
+    assert kept.label_names == phrases.label_names
+
+
+def test_labels_are_found_by_what_they_are_called(data):
+    ids = tuple(f"x:{label}" for label in range(data.n_labels))
+    named = replace(data, label_names=ids, label_words=data.label_names)
+    model, plain = (Ensemble(n_threads=1, ranker_rows=300).fit(rows) for rows in (named, data))
+    assert np.array_equal(model.predict(data.x).labels, plain.predict(data.x).labels)
+    assert model.label_names_ == ids
+
+
 def test_texts_are_used_where_they_come(data, tmp_path):
     texts = [" ".join(data.feature_names[word] for word in row.indices) for row in data.x]
     both = replace(data, texts=texts)

@@ -177,7 +177,13 @@ class Tagger(Estimator):
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz))
         texts_too = rows if model.reads_texts or model.takes_texts else None
-        named = Dataset(x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer))
+        if vocabulary is not None:
+            notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
+            vocabulary = vocabulary.speaking(_first_language(self.lang, rows))
+        called = None if vocabulary is None else vocabulary.called(label_names)
+        named = Dataset(
+            x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer), label_words=called
+        )
         model.fit(named, memory=memory, progress=progress)
         kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
         calibration = None
@@ -187,9 +193,6 @@ class Tagger(Estimator):
                 calibration = calibration_of(model, data, rule)
         seen = texts_fingerprint(rows, y, label_names)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
-        if vocabulary is not None:
-            notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
-            vocabulary = vocabulary.speaking(_first_language(self.lang, rows))
         self._fitted = FittedTagger(
             vectorizer.fitted_,
             model.fitted_,
@@ -485,8 +488,8 @@ def _opened(vocabulary: Vocabulary | str | Path | None) -> Vocabulary | None:
 
 
 def _first_language(lang: str | None, texts: Sequence[str]) -> str | None:
-    """The language of most of the texts, if it is given or to be detected."""
-    codes = languages_of(texts) if lang == DETECT else (lang or "").split("+")
+    """The language of most of the texts: as given, else as detected."""
+    codes = languages_of(texts) if lang in (None, DETECT) else str(lang).split("+")
     return next(iter(codes), None)
 
 

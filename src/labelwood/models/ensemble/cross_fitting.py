@@ -58,7 +58,7 @@ class TextRows:
             view = TextView.of(kind, data.texts, settings.n_threads)
             if view is not None:
                 views.append(view)
-        said = None if data.label_names is None else NamePhrases.of(data.label_names).rows(data.texts)
+        said = None if data.label_words is None else NamePhrases.of(data.label_words).rows(data.texts)
         return cls(tuple(views), said)
 
     def take(self, rows: npt.NDArray[np.int64]) -> TextRows:
@@ -123,7 +123,7 @@ def with_unseen(data: FitInput, seed: int) -> FitInput:
 
     Nothing is taken where labels have no names: such labels could not be proposed.
     """
-    if data.label_names is None:
+    if data.label_words is None:
         return data
     rare = np.bincount(data.y.indices, minlength=data.n_labels) <= _RARE_ROWS
     unseen = rare & (np.random.default_rng(seed + 1).random(data.n_labels) < _UNSEEN)

@@ -38,6 +38,11 @@ class FittedEnsemble(Fitted[EnsembleParams]):
     weights: Weights
     ranked: Ranked | None = None
 
+    @property
+    def saw_texts(self) -> bool:
+        """True if the ranker has sides that read texts."""
+        return self.ranked is not None and self.ranked.sides.reads_texts
+
     # answering
 
     def inputs(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from labelwood.matrices import column_ids, row_pointers
-from labelwood.models.ensemble.label_words import without_namespace
+from labelwood.models.ensemble.label_words import usual_name, without_namespace
 from labelwood.models.ensemble.pairs import restored_matrix
 from labelwood.models.ensemble.text_view import TextView
 from labelwood.models.fit_input import TrainedOn
@@ -36,7 +36,7 @@ class LabelLetters:
     @classmethod
     def of(cls, label_names: Sequence[str], view: TextView, n_threads: int | None) -> LabelLetters:
         """The runs of the names that the view has columns for."""
-        names = [without_namespace(name) for name in label_names]
+        names = [without_namespace(usual_name(names)) for names in label_names]
         return cls(view.rows(names, n_threads).T.tocsr().astype(np.float32))
 
     def arrays(self) -> Arrays:

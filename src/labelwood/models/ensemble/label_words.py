@@ -66,6 +66,11 @@ def without_namespace(name: str) -> str:
     return _NAMESPACE.sub("", name)
 
 
+def usual_name(names: str) -> str:
+    """The first of a label's names, which are one a line."""
+    return names.partition("\n")[0]
+
+
 def name_words(name: str) -> list[str]:
     """The stems of all words of a label's name, without the namespace before it."""
     return words_of(without_namespace(name))
@@ -88,7 +93,7 @@ class LabelWords:
         numbers: dict[str, int] = {}
         owners, words = [], []
         for label, name in enumerate(label_names):
-            for word in dict.fromkeys(name_words(name)):
+            for word in dict.fromkeys(name_words(usual_name(name))):
                 owners.append(label)
                 words.append(numbers.setdefault(word, len(numbers)))
         n_words, n_labels = len(numbers), len(label_names)

@@ -12,6 +12,7 @@ from scipy import sparse
 from labelwood.models.ensemble.label_words import name_words, words_of
 from labelwood.models.ensemble.pairs import Floats
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
+from labelwood.storage.words import packed, unpacked
 
 LONGEST = 8  # words of a name that is looked for
 N_BLOCKS = 3  # numbers of a label that a row of `rows` holds
@@ -20,12 +21,19 @@ _PRIOR_MATCHES = 2.0
 # (log); right: how often the row had the label when its name stood there
 COLUMNS = ("times", "alone", "first", "right")
 
-SCHEMA: Schema = {"right": ArrayRule("float32", ("n_labels",), finite=True)}
+SCHEMA: Schema = {
+    "right": ArrayRule("float32", ("n_labels",), finite=True),
+    "utf8": ArrayRule("uint8", ("n_bytes",)),
+    "ends": ArrayRule("int64", ("n_labels",), low=0),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class NamePhrases:
-    """The names of all labels, and how often each was right where it stood in a training text."""
+    """The names of all labels, and how often each was right where it stood in a training text.
+
+    label_names: the names of a label are one a line.
+    """
 
     label_names: tuple[str, ...]
     right: Floats
@@ -39,10 +47,10 @@ class NamePhrases:
     def _labels_of(self) -> dict[str, list[int]]:
         """Words with blanks between -> the labels of that name."""
         labels: dict[str, list[int]] = {}
-        for label, name in enumerate(self.label_names):
-            words = name_words(name)
-            if 0 < len(words) <= LONGEST:
-                labels.setdefault(" ".join(words), []).append(label)
+        for label, names in enumerate(self.label_names):
+            for phrase in dict.fromkeys(" ".join(name_words(name)) for name in names.split("\n")):
+                if 0 < len(phrase.split(" ")) <= LONGEST and phrase:
+                    labels.setdefault(phrase, []).append(label)
         return labels
 
     @cached_property
@@ -104,5 +112,11 @@ class NamePhrases:
         return NamePhrases(self.label_names, rate.astype(np.float32))
 
     def arrays(self) -> Arrays:
-        """What the schema declares; the names are the model's own."""
-        return {"right": self.right}
+        """What the schema declares."""
+        utf8, ends = packed(self.label_names)
+        return {"right": self.right, "utf8": utf8, "ends": ends}
+
+    @classmethod
+    def restore(cls, arrays: Arrays) -> NamePhrases:
+        """The names of saved arrays; ModelFileError if they are no texts."""
+        return cls(unpacked(arrays["utf8"], arrays["ends"]), arrays["right"])

@@ -139,11 +139,7 @@ class Ranked:
     ) -> Ranked:
         """The ranked sides of saved arrays; ModelFileError if they do not fit together."""
         names = LabelWords.restore(part(_NAMES, arrays), trained_on) if facts["names"] else None
-        phrases = None
-        if facts["phrases"]:
-            if trained_on.label_names is None:
-                raise ModelFileError("ensemble: it looks for label names in texts, but there are none")
-            phrases = NamePhrases(trained_on.label_names, arrays[f"{_PHRASES}right"])
+        phrases = NamePhrases.restore(part(_PHRASES, arrays)) if facts["phrases"] else None
         near = NearRows.restore(part("near.", arrays), trained_on)
         beside = Together.restore(part("beside.", arrays), trained_on)
         views = tuple(

@@ -82,7 +82,7 @@ class Sides:
                 whole=label_words.WHOLE, most_proposed=label_words.MOST_PROPOSED,
             )  # fmt: skip
         if self.phrases is not None:
-            sides.phrases(**self.phrases.arrays())
+            sides.phrases(right=self.phrases.right)
         if self.letters is not None:
             first, _ = self._columns[1 + self.kinds.index(CHARACTERS)]
             sides.letters(
@@ -115,16 +115,16 @@ class Sides:
     ) -> Sides:
         """The sides of training rows, with models that were trained on them; said: where names stand in their texts."""
         names = None
-        if data.label_names is not None and data.feature_names is not None:
-            names = LabelWords.of(data.label_names, data.feature_names, data.x).judged(data.x, data.y)
+        if data.label_words is not None and data.feature_names is not None:
+            names = LabelWords.of(data.label_words, data.feature_names, data.x).judged(data.x, data.y)
         counts = np.bincount(data.y.indices, minlength=data.n_labels).astype(np.int64)
         phrases = None
-        if data.label_names is not None and said is not None:
-            phrases = NamePhrases.of(data.label_names).judged(said, data.y)
+        if data.label_words is not None and said is not None:
+            phrases = NamePhrases.of(data.label_words).judged(said, data.y)
         letters = None
         for view in views:
-            if view.kind == CHARACTERS and data.label_names is not None:
-                letters = LabelLetters.of(data.label_names, view, n_threads)
+            if view.kind == CHARACTERS and data.label_words is not None:
+                letters = LabelLetters.of(data.label_words, view, n_threads)
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
         return cls(models, near, names, beside, counts, phrases, views, letters, favour)
 
