@@ -118,7 +118,10 @@ def test_workers_share_their_meters_and_are_started_again(saved):
         for connection in connections:
             assert ask(connection)[0] == 200
             connection.close()
-        assert 'labelwood_requests_total{route="/v1/predict",status="200"} 8' in get(port, "/metrics")
+        until = time.monotonic() + 10  # a request is counted just after its answer is sent
+        while 'labelwood_requests_total{route="/v1/predict",status="200"} 8' not in get(port, "/metrics"):
+            assert time.monotonic() < until, get(port, "/metrics")
+            time.sleep(0.02)
         children = subprocess.run(["pgrep", "-P", str(started.pid), "-f", "spawn_main"], capture_output=True, text=True)
         pids = [int(line) for line in children.stdout.split()]
         assert len(pids) == 2

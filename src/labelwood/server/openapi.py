@@ -22,6 +22,9 @@ _BODIES: dict[tuple[str, str], tuple[Any, Any, int, tuple[int, ...]]] = {
     ("POST", "/v1/reload"): (schemas.ReloadRequest, schemas.ReloadAnswer, 200, (404, 422)),
     ("GET", "/v1/labels"): (None, schemas.LabelsAnswer, 200, (404,)),
     ("GET", "/v1/model"): (None, schemas.ModelAnswer, 200, (404,)),
+    ("GET", "/v1/card"): (None, schemas.CardAnswer, 200, (404,)),
+    ("POST", "/v1/judge"): (schemas.JudgeRequest, schemas.JudgeAnswer, 200, (404,)),
+    ("POST", "/v1/tree"): (schemas.TreeRequest, schemas.TreeAnswer, 200, (404,)),
     ("GET", "/healthz"): (None, schemas.HealthAnswer, 200, ()),
     ("GET", "/readyz"): (None, schemas.HealthAnswer, 200, ()),
     ("GET", "/metrics"): (None, None, 200, ()),
@@ -49,6 +52,7 @@ _QUERIES: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
         _MODEL,
     ),
     "/v1/model": (_MODEL,),
+    "/v1/card": (_MODEL,),
     "/v1/projects/{project}/suggest-batch": (
         _LIMIT,
         _THRESHOLD,

@@ -14,6 +14,7 @@ from labelwood.server import annif
 from labelwood.server.access import READ, WRITE
 from labelwood.server.batching import BATCH_ROWS, FEATURES, TEXTS
 from labelwood.server.labelling import Labeller, check_rows, chosen_model, keep_corrections
+from labelwood.server.model_card import card, judge
 from labelwood.server.page_files import PAGE_PATH
 from labelwood.server.problems import Problem
 from labelwood.server.requests import Request, Response, Route, whole_number_in
@@ -37,6 +38,7 @@ from labelwood.server.schemas import (
     encode,
 )
 from labelwood.server.served import ServedModel
+from labelwood.server.tree_view import n_trees, tree
 from labelwood.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
@@ -188,6 +190,7 @@ async def model(app: App, request: Request) -> Response:
         version=manifest["manifest_sha256"],
         metrics={name: value for name, value in manifest["metrics"].items() if isinstance(value, (int, float))},
         learn=app.settings.learn,
+        trees=n_trees(served),
         models=[one.name for one in app.models],
     )
     return Response(encode(answer))
@@ -225,6 +228,9 @@ ROUTES = (
     Route("POST", "/v1/reload", WRITE, reload),
     Route("GET", "/v1/labels", READ, labels),
     Route("GET", "/v1/model", READ, model),
+    Route("GET", "/v1/card", READ, card),
+    Route("POST", "/v1/judge", READ, judge),
+    Route("POST", "/v1/tree", READ, tree),
     Route("GET", "/healthz", "", healthz),
     Route("GET", "/readyz", "", readyz),
     Route("GET", "/metrics", READ, metrics),

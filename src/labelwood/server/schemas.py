@@ -149,7 +149,144 @@ class ModelAnswer(Struct):
     version: str  # the hash of its manifest: changes with every new model
     metrics: dict[str, float | None]
     learn: bool  # whether corrections are taken
+    trees: int  # how many label trees /v1/tree can open
     models: list[str]  # the names of all models of the service
+
+
+class TreeRequest(Struct, forbid_unknown_fields=True):
+    """A node of a label tree, and the text whose way through it is wanted."""
+
+    text: str | None = None
+    tree: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    node: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0  # 0: the root
+    model: ModelName | None = None
+
+
+class TreeChild(Struct, omit_defaults=True):
+    """A node below: how many labels it has, the most frequent of them, and how probable it is for the text."""
+
+    node: int
+    n_labels: int
+    leaf: bool
+    names: list[str]
+    chance: float | UnsetType = UNSET  # given that the text is at the node above
+
+
+class TreeLabel(Struct, omit_defaults=True):
+    """A label of a leaf with its training rows, and its score for the text."""
+
+    label: int
+    name: str
+    rows: int
+    score: float | UnsetType = UNSET
+
+
+class TreeAnswer(Struct):
+    """One node: what is below it."""
+
+    n_trees: int
+    n_nodes: int  # of this tree
+    n_labels: int  # below this node
+    children: list[TreeChild]
+    labels: list[TreeLabel]
+
+
+class LabelsWithRows(Struct):
+    """How many labels have so many training rows."""
+
+    least: int
+    most: int
+    n_labels: int
+
+
+class BandFigures(Struct):
+    """A third of all training positives: head, torso or tail."""
+
+    band: str
+    n_labels: int
+    n_rows: int  # training rows of these labels together
+    least: int  # rows of its rarest label
+    most: int
+
+
+class SureCurve(Struct):
+    """From scores to probabilities for the labels of a band, and the probability from which on they are assigned."""
+
+    band: str
+    scores: list[float]
+    probabilities: list[float]
+    threshold: float
+
+
+class Sureness(Struct):
+    """What a tagger learnt about its own answers from rows that were held out."""
+
+    rule: str
+    note: str
+    held_out: dict[str, float]
+    curves: list[SureCurve]
+
+
+class CardAnswer(Struct):
+    """What the folder of a model knows about it."""
+
+    parameters: dict[str, bool | int | float | str]
+    label_rows: list[LabelsWithRows]
+    bands: list[BandFigures]
+    sure: Sureness | None
+
+
+class JudgeRequest(Struct, forbid_unknown_fields=True):
+    """Texts with their right labels, to measure the model with."""
+
+    texts: list[str]
+    labels: list[Annotated[list[LabelName], Meta(max_length=1_000)]]
+    model: ModelName | None = None
+
+
+class FoundInBand(Struct):
+    """The true labels of a band, and how many of them are among the first answers."""
+
+    band: str
+    n_true: int
+    n_found: int
+
+
+class ReliabilityBin(Struct):
+    """Answers of about one probability: what was said on average, the share that is right, how many."""
+
+    said: float
+    right: float
+    n_answers: int
+
+
+class Confusion(Struct):
+    """A label that was given where another one was right."""
+
+    right: str
+    given: str
+    rows: int
+
+
+class Measured(Struct):
+    """What the assigned labels are worth: each figure in per cent as [value, low, high]."""
+
+    figures: dict[str, list[float]]
+    labels_a_row: float
+    true_labels_a_row: float
+    calibration_error: float
+    reliability: list[ReliabilityBin]
+    confusions: list[Confusion]
+
+
+class JudgeAnswer(Struct):
+    """How good the model is on the rows that came; `measured` only where it learnt how sure it is."""
+
+    n_rows: int
+    n_unknown: int  # labels that the model does not know; they count as missed
+    places: int  # a label counts as found among so many answers
+    bands: list[FoundInBand]
+    measured: Measured | None = None
 
 
 class ReloadRequest(Struct, forbid_unknown_fields=True):
