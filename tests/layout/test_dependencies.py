@@ -37,14 +37,19 @@ PLACES = {
     "neural": ("models/neural/", "neighbors/approximate.py"),
     "text": ("models/neural/",),
     "report": ("report/",),
+    "hub": ("hub.py",),
     "serve": ("server/",),
     "languages": ("features/stems.py",),
     "vocabulary": ("vocabulary/",),
 }
 # Rooms whose files need modules of an extra to be imported at all; who enters them says which extra is missing.
-AT_ONCE = {"models/neural/": {"torch"}, "server/": {"httptools", "msgspec", "uvicorn"}}
-# Imported inside functions that only a caller who has the package himself reaches.
-OF_THE_CALLER = {"sklearn"}
+AT_ONCE = {
+    "models/neural/": {"torch"},
+    "server/": {"httptools", "msgspec", "uvicorn"},
+    "annif_backend.py": {"annif"},
+}
+# Imported where only a caller who has the package himself comes.
+OF_THE_CALLER = {"annif", "sklearn"}
 
 
 def module_of(requirement):

@@ -35,7 +35,7 @@ def command(
     """
     from dataclasses import asdict
 
-    from labelwood.cli.changing import Changing
+    from labelwood.changing import Changing
     from labelwood.cli.console import show, show_json
     from labelwood.cli.inputs import read_data
     from labelwood.cli.loaded import training_form

@@ -38,6 +38,14 @@ def command(
             help="The most accurate answers, for more time: the model ensemble.",
         ),
     ] = False,
+    favour: Annotated[
+        str | None,
+        typer.Option(
+            "--favour",
+            metavar="rare|NUMBER",
+            help="With --best: rare labels before frequent ones that are as likely; a number from 0 (not) to 1 (rare).",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -144,12 +152,14 @@ def command(
         if model is not None or tree is not None:
             raise ParamError("--best is the model ensemble: leave out --model and --tree")
         model = "ensemble"
+    if favour is not None and model != "ensemble":
+        raise ParamError("--favour is a choice of --best: add it, or leave --favour out")
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
     settings = Settings(
         model or AUTO,
-        [*(set_ or []), *given_tree],
+        [*(set_ or []), *given_tree, *([] if favour is None else [f"favour={'1' if favour == 'rare' else favour}"])],
         seed,
         threads,
         assign=assign,

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.models.ensemble.label_words import name_words, words_of
-from labelwood.models.ensemble.pairs import Floats, Pairs, pairs_of_matrix
+from labelwood.models.ensemble.pairs import Floats
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
 LONGEST = 8  # words of a name that is looked for
@@ -20,7 +19,6 @@ _PRIOR_MATCHES = 2.0
 # times: how often the name stands in the text; alone: not within a longer name; first: the place of the first word
 # (log); right: how often the row had the label when its name stood there
 COLUMNS = ("times", "alone", "first", "right")
-MISSING = (0.0, 0.0, 9.0, -1.0)
 
 SCHEMA: Schema = {"right": ArrayRule("float32", ("n_labels",), finite=True)}
 
@@ -81,8 +79,11 @@ class NamePhrases:
         """(place of the first word, name, whether no longer name holds it) of all names in the words."""
         found = []
         reach = 0  # where the longest names so far end
+        longest_from = self._longest_from
         for first, word in enumerate(words):
-            longest = self._longest_from.get(word, 0)
+            longest = longest_from.get(word)
+            if longest is None:  # most words begin no name
+                continue
             end_here = 0
             for n in range(min(longest, len(words) - first), 0, -1):
                 phrase = " ".join(words[first : first + n])
@@ -101,15 +102,6 @@ class NamePhrases:
         usual = right.sum() / max(matched.sum(), 1)
         rate = (right + _PRIOR_MATCHES * usual) / (matched + _PRIOR_MATCHES)
         return NamePhrases(self.label_names, rate.astype(np.float32))
-
-    def pairs(self, said: sparse.csr_matrix) -> Pairs:
-        """The labels whose names stand in the texts of `rows`: all are candidates."""
-        n_labels = len(self.label_names)
-        # Every block holds the same labels, in the same order.
-        blocks = [said[:, block * n_labels : (block + 1) * n_labels] for block in range(N_BLOCKS)]
-        labels: npt.NDArray[np.int32] = blocks[0].indices
-        values = [blocks[0].data, blocks[1].data - 1, np.log1p(blocks[2].data - 1), self.right[labels]]
-        return Pairs(pairs_of_matrix(blocks[0]), np.column_stack(values).astype(np.float32))
 
     def arrays(self) -> Arrays:
         """What the schema declares; the names are the model's own."""
