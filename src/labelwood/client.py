@@ -109,11 +109,13 @@ class Client:
         words = tuple((word["word"], word["push"]) for word in why["words"])
         voters = tuple(Voter(voter["row"], voter["text"], voter["push"]) for voter in why["rows"])
         nodes = tuple(NodeScore(node["node"], node["margin"], node["log_score"]) for node in why["path"])
+        sides = tuple((side["word"], side["push"]) for side in why["sides"])
         pushes = [push for _, push in words] + [voter.push for voter in voters]
         contributions = [Contribution(0, number, math.nan, math.nan, push) for number, push in enumerate(pushes)]
         contributions.append(Contribution(0, -1, 1.0, why["rest"], why["rest"]))
+        contributions += [Contribution(0, -1, 1.0, push, push, side=side) for side, push in sides]
         explanation = Explanation(why["label"], why["score"], nodes, tuple(contributions))
-        return TagReason(why["name"], why["score"], words, voters, why["rest"], explanation)
+        return TagReason(why["name"], why["score"], words, voters, why["rest"], explanation, sides)
 
     def evaluate(
         self, texts: Iterable[str], labels: Sequence[Sequence[str]], *, ks: Sequence[int] = (1, 3, 5)

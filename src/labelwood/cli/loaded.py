@@ -172,11 +172,12 @@ class Loaded:
         why = self.model.explain(row.features(), label)
         pushes = why.by_feature()
         voters = tuple(Voter(vote.row, "", vote.contribution) for vote in why.voters())
-        rest = pushes.pop(-1, 0.0) - sum(voter.push for voter in voters)
+        sides = tuple(why.sides())
+        rest = pushes.pop(-1, 0.0) - sum(voter.push for voter in voters) - sum(push for _, push in sides)
         names = row.feature_names
         named = [(names[f] if names is not None else f"feature {f}", push) for f, push in pushes.items()]
         words = tuple(sorted(named, key=lambda item: (-abs(item[1]), item[0])))
-        return TagReason(self.name(label), why.score, words, voters, rest, why)
+        return TagReason(self.name(label), why.score, words, voters, rest, why, sides)
 
     def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
         """What the model's search costs at each k, mean per row; empty for models that do not search."""

@@ -125,6 +125,7 @@ async def explain(app: App, request: Request) -> Response:
         score=round(why.score, 6),
         words=[Reason(word, round(push, 6)) for word, push in shown],
         rows=[VotingRow(voter.row, voter.text, round(voter.push, 6)) for voter in why.voters],
+        sides=[Reason(side, round(push, 6)) for side, push in why.sides],
         rest=round(rest, 6),
         path=[PathNode(node.node, node.margin, node.log_score) for node in why.explanation.nodes],
         summary=why.text(),

@@ -97,13 +97,14 @@ class VotingRow(Struct):
 
 
 class ExplainAnswer(Struct):
-    """Why a text gets a label: words, voting rows and the rest add up to the margin."""
+    """Why a text gets a label: words, voting rows, sides of an ensemble and the rest add up to the margin."""
 
     label: int
     name: str
     score: float
     words: list[Reason]
     rows: list[VotingRow]
+    sides: list[Reason]
     rest: float  # what belongs to no word that is shown
     path: list[PathNode]
     summary: str

@@ -244,8 +244,9 @@ class FittedTagger:
         names = self.words.words_behind(text, pushes)
         words = sorted(((names[f], push) for f, push in pushes.items()), key=lambda word: (-abs(word[1]), word[0]))
         voters = tuple(Voter(vote.row, self._text_of(vote.row), vote.contribution) for vote in why.voters())
-        rest -= sum(voter.push for voter in voters)
-        return TagReason(label, why.score, tuple(words), voters, rest, why)
+        sides = tuple(why.sides())
+        rest -= sum(voter.push for voter in voters) + sum(push for _, push in sides)
+        return TagReason(label, why.score, tuple(words), voters, rest, why, sides)
 
     def _text_of(self, row: int) -> str:
         return self.texts[row] if self.texts is not None and row < len(self.texts) else ""
