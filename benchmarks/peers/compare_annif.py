@@ -6,7 +6,7 @@ ENVIRONMENT holds annif[omikuji] and labelwood (or PYTHONPATH names its source).
 `annif load-vocab`, `train`, `suggest`, `eval`. Seconds are wall and CPU time of the whole command, Annif's own start
 included; MB is the largest resident memory of its process. Settings: Annif's defaults for Omikuji (Parabel), the Bonsai
 settings of Annif's tutorial, and labelwood's: defaults, one tree, three trees (Omikuji has three), and its ensemble,
-which `labelwood train --best` trains. None is chosen on the test rows.
+which `labelwood train --best` trains.
 """
 
 from __future__ import annotations
