@@ -30,7 +30,7 @@ def command(
     """
     from dataclasses import asdict
 
-    from labelwood.cli.changing import Changing
+    from labelwood.changing import Changing
     from labelwood.cli.console import show, show_json, show_table
     from labelwood.errors import ParamError, unknown_name
     from labelwood.tagger.label_changes import ACTIONS

@@ -46,6 +46,11 @@ class Fitted(ABC, Generic[P]):
         """The number of label columns."""
         return self.trained_on.n_labels
 
+    @property
+    def saw_texts(self) -> bool:
+        """True if it learnt from texts beside features, so that features alone cannot train it again."""
+        return False
+
     # answering
 
     @abstractmethod

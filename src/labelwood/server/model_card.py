@@ -73,9 +73,7 @@ def _card(served: ServedModel) -> CardAnswer:
     top = max(1, int(counts.max(initial=0)))
     edges = [0, 1, *(2**power for power in range(1, top.bit_length())), 2 ** top.bit_length()]
     labels = np.histogram(counts, [*edges[:-1], edges[-1]])[0].tolist()
-    histogram = [
-        LabelsWithRows(low, high - 1, n) for low, high, n in zip(edges[:-1], edges[1:], labels, strict=True)
-    ]
+    histogram = [LabelsWithRows(low, high - 1, n) for low, high, n in zip(edges[:-1], edges[1:], labels, strict=True)]
     parameters = {
         name: value for name, value in served.manifest["parameters"].items() if isinstance(value, (int, float, str))
     }

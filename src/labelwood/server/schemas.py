@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -14,6 +14,7 @@ Count = Annotated[int, Meta(ge=1, le=MAX_K)]
 Label = Annotated[int, Meta(ge=0, le=2**31 - 1)] | Annotated[str, Meta(max_length=10_000)]
 LabelName = Annotated[str, Meta(min_length=1, max_length=10_000)]
 ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
+Language = Annotated[str, Meta(min_length=1, max_length=35)]  # BCP 47
 
 
 class FeatureRow(Struct, forbid_unknown_fields=True):
@@ -31,8 +32,10 @@ class PredictRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     k: Count | None = None  # 5 if absent; with `assign`, all
     assign: bool = False  # only the labels that the tagger's rule assigns
     min_score: float | None = None
-    allow: list[Label] | None = None  # only these labels, by number or name
+    # Only these labels, by number or name; with a vocabulary also "below:ID" (ID and all below it) and "scheme:ID".
+    allow: list[Label] | None = None
     deny: list[Label] | None = None  # never these labels
+    lang: Language | None = None  # of the titles; the vocabulary's own if absent
     reasons: Annotated[int, Meta(ge=0, le=100)] = 0  # words to be given as the reason of each label
     model: ModelName | None = None
 
@@ -48,8 +51,9 @@ class GivenLabel(Struct, omit_defaults=True):
     """A label with its number, name and score, best first."""
 
     label: int
-    name: str
+    name: str  # what requests call it; with a vocabulary, the id of the concept
     score: float
+    title: str | UnsetType = UNSET  # its name in the vocabulary; absent where the tagger has none
     probability: float | UnsetType = UNSET  # that it is right; absent where the tagger has not learnt that
     assigned: bool | UnsetType = UNSET  # whether the tagger's rule gives it; absent where there is no rule
     reasons: list[Reason] | UnsetType = UNSET
@@ -93,13 +97,14 @@ class VotingRow(Struct):
 
 
 class ExplainAnswer(Struct):
-    """Why a text gets a label: words, voting rows and the rest add up to the margin."""
+    """Why a text gets a label: words, voting rows, sides of an ensemble and the rest add up to the margin."""
 
     label: int
     name: str
     score: float
     words: list[Reason]
     rows: list[VotingRow]
+    sides: list[Reason]
     rest: float  # what belongs to no word that is shown
     path: list[PathNode]
     summary: str
@@ -120,12 +125,14 @@ class LearnAnswer(Struct):
     unknown_labels: list[str]
 
 
-class FoundLabel(Struct):
+class FoundLabel(Struct, omit_defaults=True):
     """A label that fits a search, with its training rows."""
 
-    label: int
+    label: int | None  # null: a concept of the vocabulary that no training row has
     name: str
     rows: int
+    title: str | UnsetType = UNSET  # its name in the vocabulary; absent where the tagger has none
+    matched: str | UnsetType = UNSET  # the name that fits, where it is not the title
 
 
 class LabelsAnswer(Struct):
@@ -133,6 +140,42 @@ class LabelsAnswer(Struct):
 
     labels: list[FoundLabel]
     n_labels: int
+
+
+class LabelChange(Struct, forbid_unknown_fields=True):
+    """A change to the labels of a tagger: add, retire or forbid names, rename or merge the first into the second."""
+
+    action: Literal["add", "rename", "merge", "retire", "forbid"]
+    names: Annotated[list[LabelName], Meta(min_length=1, max_length=1_000)]
+    text: str | None = None  # an example of the label that is added
+    model: ModelName | None = None
+
+
+class LabelChanged(Struct):
+    """What was done, in words, and the version of the model that answers from now on."""
+
+    message: str
+    version: str
+
+
+class DetectRequest(Struct, forbid_unknown_fields=True):
+    """A text, and the languages that it may be written in."""
+
+    text: str
+    languages: Annotated[list[Annotated[str, Meta(min_length=2, max_length=3)]], Meta(min_length=1, max_length=5)]
+
+
+class DetectedLanguage(Struct):
+    """A language and the share of the text's telling words that speak for it; null: the share of no language."""
+
+    language: str | None
+    score: float
+
+
+class DetectAnswer(Struct):
+    """The languages that were asked for, the most probable first."""
+
+    results: list[DetectedLanguage]
 
 
 class ModelAnswer(Struct):
@@ -149,6 +192,8 @@ class ModelAnswer(Struct):
     version: str  # the hash of its manifest: changes with every new model
     metrics: dict[str, float | None]
     learn: bool  # whether corrections are taken
+    change_labels: bool  # whether labels may be changed
+    languages: list[str]  # of the titles; none without a vocabulary
     trees: int  # how many label trees /v1/tree can open
     models: list[str]  # the names of all models of the service
 

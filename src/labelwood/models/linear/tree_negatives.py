@@ -124,9 +124,7 @@ def best_leaves(
     return leaves
 
 
-def child_scores(
-    tree: LabelTree, blocks: WeightBlocks, rows: Rows, link: int, node: int
-) -> npt.NDArray[np.float32]:
+def child_scores(tree: LabelTree, blocks: WeightBlocks, rows: Rows, link: int, node: int) -> npt.NDArray[np.float32]:
     """What each child's classifier of an inner node says of the one row, in 0..1; empty for a leaf."""
     children = tree.children(node)
     if not len(children):

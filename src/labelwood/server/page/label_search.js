@@ -33,8 +33,12 @@ export function labelSearch(choose, fail) {
   }
 
   function show(text, found) {
-    const options = found.map(({ name, rows }) => option(name, [h("span", {}, emphasised(name, text)), h("small", {}, counted("rows", rows))]));
-    if (!found.some(({ name }) => name.toLowerCase() === text.toLowerCase())) {
+    const options = found.map(({ name, title, matched, rows }) => {
+      const shown = [title ?? name, matched].filter(Boolean).join(" · ");
+      return option(name, [h("span", {}, emphasised(shown, text)), h("small", {}, counted("rows", rows))]);
+    });
+    const same = (name) => name?.toLowerCase() === text.toLowerCase();
+    if (!found.some(({ name, title, matched }) => same(name) || same(title) || same(matched))) {
       options.push(option(text, [t("add_new", { name: text })]));
     }
     list.replaceChildren(...options);

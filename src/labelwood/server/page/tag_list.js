@@ -34,7 +34,7 @@ export class TagList {
     this.reasons = new Map();
     this.asking = newest(async (text, entry, signal) => {
       const known = entry.score !== undefined || (await isKnown(entry.name, signal));
-      return known ? explain(text, entry.name, signal) : { words: [], rows: [], rest: 0 };
+      return known ? explain(text, entry.name, signal) : { words: [], rows: [], sides: [], rest: 0 };
     });
     this.explainSoon = calmed(60, () => this.explainNow());
     this.build();
@@ -76,15 +76,15 @@ export class TagList {
     const bar = h("span", { class: "bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", Math.min(1, Math.max(0, sure ?? 0)).toFixed(4));
     const small = (kind, key, belonging) =>
-      h("button", { type: "button", class: `decide ${kind}`, tabindex: "-1", title: t(kind), "aria-label": t(key, { name: entry.name }),
+      h("button", { type: "button", class: `decide ${kind}`, tabindex: "-1", title: t(kind), "aria-label": t(key, { name: titleOf(entry) }),
         "aria-pressed": String(decided.get(entry.name) === belonging), on: { click: () => this.decideOn(place, belonging) } }, kind === "accept" ? "✓" : "✕");
     const group = h("div", {
       class: "tag", role: "group", tabindex: place === this.current ? "0" : "-1", "data-name": entry.name,
-      "aria-label": [entry.name, shown, state.text].filter(Boolean).join(", "), "aria-keyshortcuts": "A R",
+      "aria-label": [titleOf(entry), shown, state.text].filter(Boolean).join(", "), "aria-keyshortcuts": "A R",
       on: { focus: () => this.point(place), pointermove: (event) => this.moved(event, place) },
     },
       h("span", { class: "dot", "aria-hidden": "true" }, inside ? "✓" : ""),
-      h("span", { class: "title" }, h("span", { class: "name" }, entry.name), h("span", { class: "state" }, state.text)),
+      h("span", { class: "title" }, h("span", { class: "name" }, titleOf(entry)), h("span", { class: "state" }, state.text)),
       h("span", { class: "share" }, shown),
       bar,
       h("span", { class: "decisions" }, small("accept", "accept_tag", true), small("reject", "reject_tag", false)),
@@ -135,7 +135,7 @@ export class TagList {
     if (!entry) return;
     this.current = place;
     this.decide(entry.name, belonging);
-    say(`${entry.name}: ${t(belonging ? "accepted" : "rejected")}`);
+    say(`${titleOf(entry)}: ${t(belonging ? "accepted" : "rejected")}`);
   }
 
   add(name) {
@@ -190,7 +190,8 @@ export class TagList {
       this.why.replaceChildren(h("p", { class: "soft" }, note ?? t("why_hint")));
       return;
     }
-    const shown = reason.words.slice(0, WHY_WORDS);
+    const sides = reason.sides.filter(({ push }) => Math.abs(push) >= 0.005); // others would show as 0.00
+    const shown = [...reason.words.slice(0, WHY_WORDS), ...sides];
     const rest = reason.rest + reason.words.slice(WHY_WORDS).reduce((sum, word) => sum + word.push, 0);
     const strongest = Math.max(...shown.map((word) => Math.abs(word.push)), 1e-9);
     const lines = shown.map(({ word, push }) => {
@@ -204,11 +205,16 @@ export class TagList {
     }
     const voters = reason.rows.filter((row) => row.text).slice(0, 3);
     this.why.replaceChildren(
-      h("h2", {}, t("why", { name })),
+      h("h2", {}, t("why", { name: titleOf(this.shown.find((entry) => entry.name === name) ?? { name }) })),
       lines.length ? h("ul", { class: "pushes" }, lines) : h("p", { class: "soft" }, t("why_none")),
       ...(voters.length ? [h("h3", {}, t("why_rows")), h("ul", { class: "voters" }, voters.map((row) => h("li", {}, row.text)))] : []),
     );
   }
+}
+
+/** What a label is called: its name in the vocabulary, where its own is an id. */
+export function titleOf(label) {
+  return label.title ?? label.name;
 }
 
 /** Whether the model knows a tag that it did not answer: one of a file, or an added one. */
