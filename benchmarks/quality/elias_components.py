@@ -7,8 +7,8 @@ Without TEST, 3,000 random training rows (at most a fifth) are held out and judg
 TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time.
 
 --texts: the same rows as texts, in the same order, for ELIAS(encoder="both"). Their MiniLM vectors are cached
-(LABELWOOD_CACHE); where they are there, their making is not in the seconds. The linear tree to compare with is given
-the features alone.
+(LABELWOOD_CACHE); where they are there, their making is not in the seconds. The linear tree and one-vs-all to compare
+with are given the features alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def main() -> None:
     parser.add_argument("test", type=Path, nargs="?")
     parser.add_argument("--models", type=int, default=1, help="indexes of the ensemble")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter of ELIAS")
-    parser.add_argument("--trees", type=int, default=3, help="trees of the linear tree to compare with; 0: none")
+    parser.add_argument(
+        "--trees", type=int, default=3, help="trees of the linear tree to compare with; 0: no tree and no one-vs-all"
+    )
+    parser.add_argument("--baselines", action="store_true", help="the linear tree and one-vs-all alone, not ELIAS")
+    parser.add_argument("--threads", type=int, help="threads of the linear tree and one-vs-all")
     parser.add_argument("--save", type=Path, help="keep the model in this folder")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("--texts", type=Path, nargs="+", metavar="RAW", help="the texts of TRAIN and TEST: use MiniLM")
@@ -99,8 +103,13 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
 
     if options.trees:
         started = time.process_time()
-        top = labelwood.LinearTree(n_trees=options.trees).fit(x, y).predict(test.x, k=100)
+        top = labelwood.LinearTree(n_trees=options.trees, n_threads=options.threads).fit(x, y).predict(test.x, k=100)
         judge(f"linear tree x{options.trees}", top, time.process_time() - started)
+        started = time.process_time()
+        top = labelwood.OneVsAll(n_threads=options.threads).fit(x, y).predict(test.x, k=100)
+        judge("one-vs-all", top, time.process_time() - started)
+    if options.baselines:
+        return table
     settings = labelwood.ELIAS.Parameters.parse(options.set, "ELIAS")
     if options.texts:
         settings = {"encoder": BOTH, "max_tokens": options.max_tokens, **settings}

@@ -53,7 +53,7 @@ def command(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run the experiments of a paper and show them beside what it prints.
+    """Run a paper's tables and figures beside what it prints.
 
     Writes DIR/PAPER.html, .json and .md. Finished runs are kept in DIR/runs and used again, so a reproduction can be
     stopped and go on. Data sets that --data does not have are listed as missing.
