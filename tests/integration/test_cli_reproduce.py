@@ -113,6 +113,16 @@ def test_means_and_deviations_over_splits_and_failed_runs(data, tmp_path):
     assert "C must be" in wrong["failed"][0]
 
 
+def test_what_an_experiment_varies_is_not_overruled(data, tmp_path):
+    variants = (Variant("base", "one-vs-all"), Variant("large C", "one-vs-all", changes={"C": 9.0}))
+    table = Experiment("table 1", "what", "where", ("bibtex",), variants, ("P@1",))
+    request = Request(data, tmp_path, n_threads=1, quick=True, changes={"C": 2.0, "walk_epochs": 1})
+    reproduce(Paper("p", "P", (table,)), (table,), request)
+    given = [json.loads(file.read_text())["parameters"] for file in tmp_path.glob("one-vs*/measure.task.json")]
+    assert sorted(parameters["C"] for parameters in given) == [2.0, 9.0]
+    assert all("walk_epochs" not in parameters for parameters in given)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -35,7 +35,8 @@ class Request:
     """What to run, where from and where to.
 
     data: the folder with data sets. on: data sets to run on in place of the paper's. most_splits, most_seeds: fewer
-    than the experiment has. quick: a small part of the rows, one split and one seed.
+    than the experiment has. quick: a small part of the rows, one split and one seed. changes: parameters of every model
+    that has them, but where the experiment varies them.
     """
 
     data: Path
@@ -228,7 +229,8 @@ def _run(
     known = cls.Parameters.defaults()
     settings = {} if variant.preset is None else dict(cls.preset_settings(variant.preset))
     settings |= {"seed": seed, "n_threads": request.n_threads} if "seed" in known else {}
-    settings |= dict(variant.changes) | {key: value for key, value in request.changes.items() if key in known}
+    # What the experiment varies stays varied, whatever is changed for all.
+    settings |= {key: value for key, value in request.changes.items() if key in known} | dict(variant.changes)
     propensity = _propensity(name)
     folder = request.work / run_name(
         variant.model, [split.fingerprint, variant.model, settings, list(propensity), __version__]

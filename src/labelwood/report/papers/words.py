@@ -54,7 +54,7 @@ def markdown(report: Report, command: str) -> str:
 def lead(report: Report) -> list[str]:
     """What the page is, how the runs differ from the paper's, and what was not run."""
     sentences = [
-        f"Measured on {report['date']} with labelwood {report['labelwood']}. Per cent where nothing else is said; "
+        f"Made on {report['date']} with labelwood {report['labelwood']}. Per cent where nothing else is said; "
         "means, and after +- the deviation over splits or seeds where there are several."
     ]
     if report["quick"]:
@@ -65,7 +65,7 @@ def lead(report: Report) -> list[str]:
         )
     if report["changes"]:
         told = ", ".join(f"{name}={value}" for name, value in report["changes"].items())
-        sentences.append(f"Changed in every run: {told}.")
+        sentences.append(f"Changed in every run that does not vary it: {told}.")
     missing = missing_sets(report)
     if missing:
         sentences.append(f"Not run, because {report['data']} does not have them: {', '.join(missing)}.")
