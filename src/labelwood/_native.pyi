@@ -174,7 +174,7 @@ class Forest:
         Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.
         """
 
-    def query(self, columns: object, values: object, normalize: bool, link: int, beam: int, k_each: int, labels: object, scores: object) -> int:
+    def query(self, columns: object, values: object, normalize: bool, link: int, beam: int, k_each: int, labels: object, scores: object, slack: float = 0.0) -> int:
         """
         The number of labels found for one row given by columns and values; fills labels and scores.
         """

@@ -143,7 +143,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
 // a sparse matrix. Memory is kept per thread. -1: other arrays than int32 and float32, columns that do not rise, or
 // values that are not allowed.
 std::int32_t forest_query(const ForestHolder& forest, nb::handle given_columns, nb::handle given_values, bool normalize, int link,
-                          std::int32_t beam, std::int32_t k_each, nb::handle labels_out, nb::handle scores_out) {
+                          std::int32_t beam, std::int32_t k_each, nb::handle labels_out, nb::handle scores_out, float slack) {
     thread_local ForestMemory memory;
     thread_local std::vector<std::int32_t> features;
     thread_local std::vector<float> scaled;
@@ -167,7 +167,7 @@ std::int32_t forest_query(const ForestHolder& forest, nb::handle given_columns, 
     const std::int64_t n = rank_row(static_cast<std::int64_t>(columns.size()), columns.data(), values.data(), forest.feature_rank.data(),
                                     normalize, features.data(), scaled.data());
     const Query query{static_cast<std::int32_t>(n), features.data(), scaled.data()};
-    const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr};
+    const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr, slack};
     std::int32_t n_blocks;
     nb::gil_scoped_release release;
     return search_forest(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, query,
@@ -282,7 +282,7 @@ void bind_linear(nb::module_& m) {
              nb::arg("n_blocks"), nb::arg("n_threads"), nb::arg("slack") = 0.0f,
              "Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.")
         .def("query", &forest_query, nb::arg("columns"), nb::arg("values"), nb::arg("normalize"), nb::arg("link"), nb::arg("beam"),
-             nb::arg("k_each"), nb::arg("labels"), nb::arg("scores"),
+             nb::arg("k_each"), nb::arg("labels"), nb::arg("scores"), nb::arg("slack") = 0.0f,
              "The number of labels found for one row given by columns and values; fills labels and scores.");
 }
 

@@ -42,6 +42,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     A label's score is the mean over the trees of exp of the sum of link(margin) along its path, in (0, 1].
     feature_rank: the number of every column of x in the blocks. C: the cost that the classifiers were trained with.
     retired: labels that are never answered. kept_rows: the training rows, if the settings ask to keep them.
+    slack: that of a search that is told nothing else; 0: exact.
     """
 
     name = "linear-tree"
@@ -51,6 +52,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     C: float
     retired: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     kept_rows: KeptRows | None = None
+    slack: float = 0.0
     # What queries read again and again.
     _forest: _native.Forest = field(init=False, repr=False)
     _standing: Filter = field(init=False, repr=False)
@@ -75,7 +77,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
         """The k best labels of every row, retired ones left out."""
-        return self._searched(x, k, self.settings.beam, self._standing, n_threads=n_threads)[0]
+        return self._searched(x, k, self.settings.beam, self._standing, slack=self.slack, n_threads=n_threads)[0]
 
     def search(
         self,
@@ -86,10 +88,13 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         deny: Iterable[int] | None = None,
         beam: int | None = None,
         max_blocks: int = 0,
-        slack: float = 0.0,
+        slack: float | None = None,
         n_threads: int | None = None,
     ) -> SearchResult:
         """The k best labels of every row with what they cost; see LinearTree.search."""
+        if slack is None:
+            told_nothing = beam is None and allow is None and deny is None and not max_blocks
+            slack = self.slack if told_nothing else 0.0
         if not slack >= 0:
             raise ParamError(f"slack must be a number from 0 up, but is {slack!r}")
         width = checked_k(k, self.n_labels)
@@ -147,8 +152,9 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         """How many labels were found and written for a row; -1 if the row needs the general way."""
         settings = self.settings
         n_found: int = self._forest.query(
-            columns, values, settings.normalize, self._link, settings.beam, self._k_each(k), labels, scores
-        )
+            columns, values, settings.normalize, self._link, settings.beam, self._k_each(k), labels, scores,
+            self.slack,
+        )  # fmt: skip
         return n_found
 
     def _searched(
@@ -220,6 +226,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         sizes = np.concatenate([tree.n_labels_in[tree.leaves] for tree in self.trees])
         return {
             "C": self.C,
+            "slack": self.slack,
             "trees": len(self.trees),
             "nodes": int(sum(tree.n_nodes for tree in self.trees)),
             "leaves": len(sizes),
@@ -282,8 +289,8 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         return arrays
 
     def facts(self) -> dict[str, Any]:
-        """The cost of an error, given or chosen."""
-        return {"C": self.C}
+        """The cost of an error, given or chosen, and the slack of the search."""
+        return {"C": self.C, "slack": self.slack}
 
     @classmethod
     def restore(
@@ -293,6 +300,9 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         cost = facts.get("C", settings.C)  # a folder of an earlier version has it among the parameters
         if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 < cost < np.inf:
             raise ModelFileError(f"linear-tree: the cost C must be a number above 0, but is {cost!r:.60}")
+        slack = facts.get("slack", 0.0)  # an earlier version searched exactly
+        if isinstance(slack, bool) or not isinstance(slack, (int, float)) or not 0 <= slack < np.inf:
+            raise ModelFileError(f"linear-tree: the slack must be a number from 0 up, but is {slack!r:.60}")
         rank = arrays["feature_rank"]
         n_features = int(rank.max(initial=-1)) + 1
         numbers = range(settings.n_trees)
@@ -305,4 +315,5 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
             C=cost,
             retired=arrays.get("retired", np.zeros(0, np.int32)),
             kept_rows=KeptRows.from_arrays(part("rows.", arrays), trained_on) if settings.keep_rows else None,
+            slack=slack,
         )

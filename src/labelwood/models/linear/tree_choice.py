@@ -21,8 +21,8 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.fit_input import FitInput
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
 
-# Children of a node and labels of a leaf in the wide trees of a forest, at most: Bonsai's 100 would leave the last of the
-# solver's groups of 16 nearly empty.
+# Children of a node and labels of a leaf in the wide trees of a forest, at most: Bonsai's 100 would leave the last of
+# the solver's groups of 16 nearly empty.
 WIDE = 96
 WIDE_ITERATIONS = 5  # of k-means: 20 take twice the time and were no better (P@1/3/5 on YSO-Finna-en -0.3/-0.1/0)
 
