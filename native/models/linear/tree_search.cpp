@@ -103,8 +103,6 @@ std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, con
 
 // Numbers of each kind that a thread holds at once: 4 MB.
 constexpr std::int64_t kNumbersTogether = 1 << 20;
-// Every tree of a forest is sure of at least so many labels: the best label of a forest may be the third of a tree.
-constexpr std::int32_t kSureLabels = 5;
 
 // What a slice of rows needs: the margins under one tree's root and the rows in the order of their best child; then what
 // each tree found for each row.
@@ -115,7 +113,9 @@ struct SliceMemory {
     std::vector<float> scores;
 };
 
-std::int32_t n_sure(std::int32_t k, std::int32_t k_each) { return std::min(std::max(k, kSureLabels), k_each); }
+std::int32_t sure_labels(const SearchOptions& options, std::int32_t k_each) {
+    return options.n_sure ? std::min(options.n_sure, k_each) : k_each;
+}
 
 std::int64_t n_root_children(const ForestTree& tree) { return tree.blocks->child_start[tree.tree->first_block[1]]; }
 
@@ -197,7 +197,7 @@ std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const 
     SearchOptions own = options;
     for (std::int32_t t = 0; t < n_trees; ++t) {
         std::int32_t used = 0;
-        const std::int32_t n = search_tree(*trees[t].blocks, *trees[t].tree, own, query, k_each, n_sure(k, k_each), memory.search,
+        const std::int32_t n = search_tree(*trees[t].blocks, *trees[t].tree, own, query, k_each, sure_labels(options, k_each), memory.search,
                                            memory.labels.data(), memory.scores.data(), &used);
         *n_blocks += used;
         skip_filter(*trees[t].tree, own);
@@ -238,7 +238,7 @@ void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const Sea
                 std::int32_t used = 0;
                 own.search.root_margins = of_slice.margins.data() + (r - begin) * width;
                 of_slice.n_found[static_cast<std::size_t>(place)] =
-                    search_tree(*trees[t].blocks, *trees[t].tree, of_tree, query_of(r), k_each, n_sure(k, k_each), own.search,
+                    search_tree(*trees[t].blocks, *trees[t].tree, of_tree, query_of(r), k_each, sure_labels(options, k_each), own.search,
                                 of_slice.labels.data() + place * k_each, of_slice.scores.data() + place * k_each, &used);
                 n_blocks[r] += used;
             }

@@ -33,6 +33,7 @@ struct SearchOptions {
     const std::uint8_t* allowed;    // per place in label_order (tree after tree in a forest), or null: all
     const std::uint8_t* open;       // per node (tree after tree): has an allowed label below; null: all
     float slack = 0;                // labels count as this much below their node's log score; 0: exact
+    std::int32_t n_sure = 0;        // labels that each tree of a forest is sure of, at most k_each; 0: all
 };
 
 struct Frontier {
@@ -67,8 +68,7 @@ struct ForestMemory {
 };
 
 // The k best labels by the mean over the trees of exp(log score), a tree that did not name a label counting 0; writes
-// these means, padded places stay as they were. Each tree is asked for k_each labels, the first max(k, 5) of
-// them sure.
+// these means, padded places stay as they were. Each tree is asked for k_each labels.
 std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
                            std::int32_t k_each, ForestMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
 

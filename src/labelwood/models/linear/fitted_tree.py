@@ -31,6 +31,9 @@ Filter = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 # Each tree of a forest is asked for this many more labels than wanted: a label that one tree ranks low may still win.
 SPARE_LABELS = 10
+# It is sure of those wanted, at least of five; the others are the best of the blocks that it had to open anyway. Being
+# sure of all opened twice as many blocks at the same P@k within 0.05; sure of one, P@1 was 0.1 to 0.2 smaller.
+SURE_LABELS = 5
 _NO_FILTER: Filter = (np.zeros(0, np.uint8), np.zeros(0, np.uint8))
 _RETIRED = ArrayRule("int32", ("n_retired",), low=0, below="n_labels", optional=True)
 
@@ -77,7 +80,9 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
         """The k best labels of every row, retired ones left out."""
-        return self._searched(x, k, self.settings.beam, self._standing, slack=self.slack, n_threads=n_threads)[0]
+        return self._searched(
+            x, k, self.settings.beam, self._standing, slack=self.slack, n_sure=self._n_sure(k), n_threads=n_threads
+        )[0]
 
     def search(
         self,
@@ -92,8 +97,8 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         n_threads: int | None = None,
     ) -> SearchResult:
         """The k best labels of every row with what they cost; see LinearTree.search."""
+        told_nothing = beam is None and allow is None and deny is None and slack is None and not max_blocks
         if slack is None:
-            told_nothing = beam is None and allow is None and deny is None and not max_blocks
             slack = self.slack if told_nothing else 0.0
         if not slack >= 0:
             raise ParamError(f"slack must be a number from 0 up, but is {slack!r}")
@@ -105,6 +110,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
             self._filters(allow, deny),
             max_blocks=max_blocks,
             slack=slack,
+            n_sure=self._n_sure(min(width, self.n_labels)) if told_nothing else 0,
             n_threads=n_threads,
         )
         depths = np.mean([tree.depth_of_labels() for tree in self.trees], axis=0)
@@ -153,7 +159,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         settings = self.settings
         n_found: int = self._forest.query(
             columns, values, settings.normalize, self._link, settings.beam, self._k_each(k), labels, scores,
-            self.slack,
+            self.slack, self._n_sure(k),
         )  # fmt: skip
         return n_found
 
@@ -166,6 +172,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         *,
         max_blocks: int = 0,
         slack: float = 0.0,
+        n_sure: int = 0,
         n_threads: int | None = None,
     ) -> tuple[TopK, Int32]:
         """(answers, blocks evaluated for each row)."""
@@ -174,12 +181,16 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         n_blocks = np.zeros(x.shape[0], np.int32)
         self._forest.top_k(
             rows.indptr, rows.indices, rows.data, self._link, beam, max_blocks, self._k_each(k), *answered,
-            top.labels, top.scores, n_blocks, n_threads or 0, slack,
+            top.labels, top.scores, n_blocks, n_threads or 0, slack, n_sure,
         )  # fmt: skip
         return top, n_blocks
 
     def _k_each(self, k: int) -> int:
         return k if len(self.trees) == 1 else min(k + SPARE_LABELS, self._width)
+
+    def _n_sure(self, k: int) -> int:
+        """How many labels each tree is sure of when it is told nothing else; 0: all that it names."""
+        return 0 if self.settings.exact else max(k, SURE_LABELS)
 
     # filters
 

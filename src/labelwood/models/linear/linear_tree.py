@@ -272,13 +272,17 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
 
 
 def _with_slack(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
-    """The state with the slack that some training rows allow, where best-first search may miss a label and has to."""
+    """The state with the slack that some training rows allow, where best-first search may miss a label and has to.
+
+    It is the slack of the first tree alone: in a forest the others make up for what one of them misses.
+    """
     settings = state.settings
     if settings.exact or settings.beam or data.n_labels < SMALLEST_LABELS:
         return state
+    first = replace(state, trees=state.trees[:1], blocks=state.blocks[:1])
 
     def search(rows: sparse.csr_matrix, slack: float) -> TopK:
-        return state.search(rows, ASKED_OF_SLACK, slack=slack, n_threads=settings.n_threads).top
+        return replace(first, slack=slack).predict(rows, ASKED_OF_SLACK, settings.n_threads)
 
     return replace(state, slack=learned_slack(search, data.x, settings.seed))
 

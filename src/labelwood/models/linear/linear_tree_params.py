@@ -83,7 +83,7 @@ class LinearTreeParams(Params):
     link: str = param("hinge3", "how a margin becomes a log score", choices=LINKS)
     beam: int = param(0, "nodes kept per level; 0: best-first search", low=0)
     exact: bool = param(
-        False, "best-first search goes on until no label can be missed; False: from 10,000 labels until few can"
+        False, "search until no label can be missed; False: until few can, from 10,000 labels on and in forests"
     )
     keep_rows: bool = param(False, "keep the training rows in the model, so that partial_fit needs only new ones")
 
