@@ -24,7 +24,7 @@ def command(
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
-    """List the tags of a tagger, or change them without training.
+    """List a tagger's tags, or change them without training.
 
     A retired tag is never answered until it is taught or added again; a forbidden one is refused in corrections, too.
     """

@@ -79,6 +79,10 @@ class Fitted(ABC, Generic[P]):
         """What the state is made of, by name, for people; empty if there is nothing to tell."""
         return {}
 
+    def notes(self) -> tuple[str, ...]:
+        """What training has to say to the person, a sentence each; a loaded state has nothing to say."""
+        return ()
+
     def repeated_settings(self) -> P:
         """The settings that train another model like this one: what training chose on held-out rows is fixed."""
         return self.settings

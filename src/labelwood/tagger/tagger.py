@@ -202,7 +202,7 @@ class Tagger(Estimator):
             self._kept_rows(x, y, rows, ids),
             vocabulary=vocabulary,
         )
-        self.notes_ = notes
+        self.notes_ = (*notes, *model.notes_)
         return self
 
     def _kept_rows(self, x: Any, y: Any, texts: Sequence[str], ids: Sequence[str] | None) -> KeptRows | None:
