@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "labelindex/node_rows.hpp"
+#include "levels.hpp"
 #include "parallel.hpp"
 #include "rng.hpp"
 #include "simd.hpp"
@@ -23,7 +24,7 @@ public:
     void split(std::int32_t* labels, std::int64_t m, std::uint64_t key, bool large, int n_threads, std::int64_t* counts) {
         m_ = m;
         k_ = options_.n_clusters;
-        n_blocks_ = (k_ + kLanes - 1) / kLanes;
+        width_ = (k_ + kLanes - 1) / kLanes * kLanes;
         n_threads_ = n_threads;
         if (large) {
             rows_.view(v_, labels, m);
@@ -32,6 +33,7 @@ public:
         }
         start_centres(key);
         cluster_.assign(m, -1);
+        lengths_.assign(k_, 0.0);
         double previous = -1;
         for (int iteration = 0; iteration < options_.max_iterations; ++iteration) {
             if (!assign()) break;
@@ -50,69 +52,69 @@ public:
     }
 
 private:
+    // Memory of one thread: the sum of a cluster's labels over all features, 0 between two clusters, and its features.
+    struct Sum {
+        std::vector<double> values;
+        std::vector<char> seen;
+        std::vector<std::int32_t> features;
+    };
+
     const SparseRows& v_;
     const KmeansOptions& options_;
     NodeRows rows_;
     std::int64_t m_ = 0;
-    std::int32_t k_ = 0, n_blocks_ = 0;
+    std::int32_t k_ = 0;
+    std::int64_t width_ = 0;  // k_ up to whole vectors of lanes
     int n_threads_ = 1;
-    std::vector<float> centres_;  // (block of 16 clusters, feature, 16): a feature of a row touches one cache line a block
-    std::vector<std::int32_t> cluster_;
+    std::vector<float> centres_;  // (feature, width_): a feature of a row finds all centres side by side
+    std::vector<std::vector<std::int32_t>> features_of_;  // where each centre is not 0
+    std::vector<std::int32_t> cluster_, before_;
     std::vector<std::int64_t> first_, members_;  // the rows of cluster c: members_[first_[c]] .. members_[first_[c + 1] - 1]
+    std::vector<char> changed_;                  // clusters that won or lost a label
+    std::vector<double> lengths_;                // of the clusters' sums
+    std::vector<Sum> sums_;
 
-    float* centre(std::int32_t cluster, std::int32_t feature) {
-        const std::int64_t block = cluster / kLanes;
-        return centres_.data() + (block * rows_.n_features() + feature) * kLanes + cluster % kLanes;
-    }
+    float& centre(std::int64_t cluster, std::int64_t feature) { return centres_[static_cast<std::size_t>(feature * width_ + cluster)]; }
 
     // k distinct random members.
     void start_centres(std::uint64_t key) {
-        centres_.assign(static_cast<std::size_t>(n_blocks_) * rows_.n_features() * kLanes, 0.0f);
+        centres_.assign(static_cast<std::size_t>(rows_.n_features() * width_), 0.0f);
+        features_of_.assign(k_, {});
         Rng rng(options_.seed, key);
         std::vector<std::int32_t> member(m_);
         std::iota(member.begin(), member.end(), 0);
         for (std::int32_t c = 0; c < k_; ++c) {
             std::swap(member[c], member[c + rng.below(static_cast<std::uint32_t>(m_ - c))]);
             const std::int64_t row = member[c];
-            for (std::int64_t p = 0; p < rows_.size(row); ++p) *centre(c, rows_.columns(row)[p]) = rows_.values(row)[p];
+            features_of_[c].assign(rows_.columns(row), rows_.columns(row) + rows_.size(row));
+            for (std::int64_t p = 0; p < rows_.size(row); ++p) centre(c, rows_.columns(row)[p]) = rows_.values(row)[p];
         }
     }
 
     // Every label to its most similar centre (ties: the first); false if nothing changed.
     bool assign() {
         const std::int64_t n_tasks = (m_ + kRowsPerTask - 1) / kRowsPerTask;
-        std::vector<char> changed(n_tasks, 0);
+        before_ = cluster_;
+        const DenseTable centres{centres_.data(), rows_.n_features(), width_};
         parallel_for(n_tasks, n_threads_, 1, [&](std::int64_t task, int) {
+            std::vector<float> similarity(static_cast<std::size_t>(width_));
             const std::int64_t end = std::min(m_, (task + 1) * kRowsPerTask);
             Pulse pulse;
             for (std::int64_t i = task * kRowsPerTask; i < end; ++i) {
                 pulse.beat();
-                const std::int32_t best = nearest(i);
-                changed[task] |= best != cluster_[i];
-                cluster_[i] = best;
+                kernels().sparse_row_times(rows_.columns(i), rows_.values(i), rows_.size(i), centres, similarity.data());
+                cluster_[i] = static_cast<std::int32_t>(std::max_element(similarity.begin(), similarity.begin() + k_) - similarity.begin());
             }
         });
-        return std::any_of(changed.begin(), changed.end(), [](char c) { return c != 0; });
-    }
-
-    std::int32_t nearest(std::int64_t row) const {
-        std::int32_t best = 0;
-        float best_score = -1e30f;
-        for (std::int32_t block = 0; block < n_blocks_; ++block) {
-            const float* centres = centres_.data() + static_cast<std::int64_t>(block) * rows_.n_features() * kLanes;
-            F16 sum = F16::all(0.0f);
-            for (std::int64_t p = 0; p < rows_.size(row); ++p) {
-                const std::int64_t feature = rows_.columns(row)[p];
-                sum = sum + F16::load(centres + feature * kLanes) * rows_.values(row)[p];
-            }
-            for (int lane = 0; lane < std::min(kLanes, k_ - block * kLanes); ++lane) {
-                if (sum.lane(lane) > best_score) {
-                    best_score = sum.lane(lane);
-                    best = block * kLanes + lane;
-                }
-            }
+        changed_.assign(k_, 0);
+        bool any = false;
+        for (std::int64_t i = 0; i < m_; ++i) {
+            if (cluster_[i] == before_[i]) continue;
+            any = true;
+            changed_[cluster_[i]] = 1;
+            if (before_[i] >= 0) changed_[before_[i]] = 1;
         }
-        return best;
+        return any;
     }
 
     void group() {
@@ -126,28 +128,43 @@ private:
 
     // Centres to the normalised sums of their labels; returns the sum of all similarities. A cluster belongs to one
     // thread, so its sum is always made in the same order. Clusters without labels (or length) keep their centre.
+    // Only features that a cluster has are touched: most clusters have few, and going through all took most of the time.
     double move_centres() {
         group();
-        std::vector<double> lengths(k_, 0.0);
-        std::vector<std::vector<double>> sums(std::max(n_threads_, 1));
+        sums_.resize(static_cast<std::size_t>(std::max(n_threads_, 1)));
+        for (Sum& sum : sums_) {
+            sum.values.assign(static_cast<std::size_t>(rows_.n_features()), 0.0);
+            sum.seen.assign(static_cast<std::size_t>(rows_.n_features()), 0);
+        }
         parallel_for(k_, n_threads_, 1, [&](std::int64_t c, int thread) {
-            std::vector<double>& sum = sums[thread];
-            sum.assign(rows_.n_features(), 0.0);
-            Pulse pulse;
-            for (std::int64_t i = first_[c]; i < first_[c + 1]; ++i) {
-                pulse.beat();
-                rows_.add(members_[i], 1.0, sum.data());
-            }
-            double squares = 0;
-            for (const double value : sum) squares += value * value;
-            lengths[c] = std::sqrt(squares);
-            if (lengths[c] == 0) return;
-            const double scale = 1 / lengths[c];
-            for (std::int32_t j = 0; j < rows_.n_features(); ++j) {
-                *centre(static_cast<std::int32_t>(c), j) = static_cast<float>(sum[j] * scale);
-            }
+            if (changed_[c]) move_centre(c, sums_[thread]);
         });
-        return std::accumulate(lengths.begin(), lengths.end(), 0.0);
+        return std::accumulate(lengths_.begin(), lengths_.end(), 0.0);
+    }
+
+    void move_centre(std::int64_t c, Sum& sum) {
+        sum.features.clear();
+        Pulse pulse;
+        for (std::int64_t i = first_[c]; i < first_[c + 1]; ++i) {
+            const std::int64_t row = members_[i];
+            pulse.beat();
+            for (std::int64_t p = 0; p < rows_.size(row); ++p) {
+                const std::int32_t feature = rows_.columns(row)[p];
+                if (!sum.seen[feature]) sum.features.push_back(feature);
+                sum.seen[feature] = 1;
+                sum.values[feature] += rows_.values(row)[p];
+            }
+        }
+        double squares = 0;
+        for (const std::int32_t feature : sum.features) squares += sum.values[feature] * sum.values[feature];
+        lengths_[c] = std::sqrt(squares);
+        if (squares > 0) {
+            const double scale = 1 / lengths_[c];
+            for (const std::int32_t feature : features_of_[c]) centre(c, feature) = 0;
+            for (const std::int32_t feature : sum.features) centre(c, feature) = static_cast<float>(sum.values[feature] * scale);
+            features_of_[c] = sum.features;
+        }
+        for (const std::int32_t feature : sum.features) sum.values[feature] = sum.seen[feature] = 0;
     }
 };
 

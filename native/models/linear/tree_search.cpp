@@ -12,10 +12,32 @@ namespace {
 // Larger score first; equal scores to the smaller node, so that the order never depends on the heap's history.
 bool later(const Frontier& a, const Frontier& b) { return a.score < b.score || (a.score == b.score && a.node > b.node); }
 
+// The labels found so far, and how good a node must be to be opened: able to better the last of the n_sure best labels.
+class Found {
+public:
+    Found(std::vector<Scored>& best, std::int32_t k, std::vector<Scored>& bound, std::int32_t n_sure)
+        : best_(best.data(), k), bound_(bound.data(), n_sure), narrower_(n_sure < k) {}
+
+    void offer(float score, std::int32_t label) {
+        if (best_.full() && !(score >= best_.worst())) return;
+        best_.offer(score, label);
+        if (narrower_ && (!bound_.full() || score > bound_.worst())) bound_.offer(score, label);
+    }
+    bool is_beaten(float node_score) const {
+        const TopKHeap& sure = narrower_ ? bound_ : best_;
+        return sure.full() && !(node_score > sure.worst());
+    }
+    TopKHeap& labels() { return best_; }
+
+private:
+    TopKHeap best_, bound_;
+    bool narrower_;
+};
+
 // Scores the children of one node: labels go to `found`, nodes to `visit(score, node)`.
 template <class Visit>
 std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
-                    const float* root_margins, const Frontier& from, TopKHeap& found, Visit&& visit) {
+                    const float* root_margins, const Frontier& from, Found& found, Visit&& visit) {
     alignas(64) float computed[kMaxChildren];
     const bool leaf = tree.n_children[from.node] == 0;
     std::int32_t child = leaf ? tree.first_label[from.node] : tree.first_child[from.node];
@@ -29,12 +51,11 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
             if (leaf || tree.is_label(child)) {
                 const std::int32_t place = leaf ? child : tree.first_label[child];
                 if (options.allowed && !options.allowed[place]) continue;
-                const float score = path_score(options.link, from.score, margins[c]);
-                if (!found.full() || score >= found.worst()) found.offer(score, tree.label_order[place]);
+                found.offer(path_score(options.link, from.score, margins[c]), tree.label_order[place]);
             } else {
                 if (options.open && !options.open[child]) continue;
                 const float score = path_score(options.link, from.score, margins[c]);
-                if (!found.full() || score - options.slack > found.worst()) visit(score, child);
+                if (!found.is_beaten(score - options.slack)) visit(score, child);
             }
         }
     }
@@ -42,14 +63,14 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
 }
 
 std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
-                        SearchMemory& memory, TopKHeap& found) {
+                        SearchMemory& memory, Found& found) {
     std::vector<Frontier>& frontier = memory.frontier;
     std::int32_t n_blocks = 0;
     while (!frontier.empty()) {
         std::pop_heap(frontier.begin(), frontier.end(), later);
         const Frontier next = frontier.back();
         frontier.pop_back();
-        if (found.full() && next.score - options.slack <= found.worst()) break;
+        if (found.is_beaten(next.score - options.slack)) break;
         n_blocks += expand(blocks, tree, options, query, memory.root_margins, next, found, [&](float score, std::int32_t node) {
             frontier.push_back({score, node});
             std::push_heap(frontier.begin(), frontier.end(), later);
@@ -61,12 +82,12 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
 
 // Level by level, the best `beam` nodes of each; a leaf that is reached early gives its labels at once.
 std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
-                         SearchMemory& memory, TopKHeap& found) {
+                         SearchMemory& memory, Found& found) {
     std::int32_t n_blocks = 0;
     while (!memory.frontier.empty()) {
         memory.next.clear();
         for (const Frontier& from : memory.frontier) {
-            if (found.full() && from.score - options.slack <= found.worst()) continue;
+            if (found.is_beaten(from.score - options.slack)) continue;
             n_blocks += expand(blocks, tree, options, query, memory.root_margins, from, found,
                                [&](float score, std::int32_t node) { memory.next.push_back({score, node}); });
             if (options.max_blocks && n_blocks >= options.max_blocks) return n_blocks;
@@ -80,49 +101,90 @@ std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, con
     return n_blocks;
 }
 
-// Floats of root margins that a thread holds at once: 4 MB.
-constexpr std::int64_t kMarginsTogether = 1 << 20;
+// Numbers of each kind that a thread holds at once: 4 MB.
+constexpr std::int64_t kNumbersTogether = 1 << 20;
 
-// The root's margins of a slice of rows, and the rows in the order of their best child.
-struct RootMemory {
+// What a slice of rows needs: the margins under one tree's root and the rows in the order of their best child; then what
+// each tree found for each row.
+struct SliceMemory {
     std::vector<float> margins;
     std::vector<std::pair<std::int64_t, std::int64_t>> order;  // best child, row
+    std::vector<std::int32_t> labels, n_found;
+    std::vector<float> scores;
 };
 
+std::int32_t sure_labels(const SearchOptions& options, std::int32_t k_each) {
+    return options.n_sure ? std::min(options.n_sure, k_each) : k_each;
+}
+
+std::int64_t n_root_children(const ForestTree& tree) { return tree.blocks->child_start[tree.tree->first_block[1]]; }
+
+// The filters of a forest lie one behind the other.
+void skip_filter(const SearchTree& tree, SearchOptions& options) {
+    if (!options.allowed) return;
+    options.allowed += tree.n_labels;
+    options.open += tree.n_nodes;
+}
+
 template <class QueryOf>
-void score_roots(const WeightBlocks& blocks, std::int64_t n_root_blocks, std::int64_t n_root, std::int64_t begin, std::int64_t end,
-                 QueryOf&& query_of, RootMemory& root) {
+void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, QueryOf&& query_of, SliceMemory& slice) {
+    const WeightBlocks& blocks = *tree.blocks;
+    const std::int64_t n_root = n_root_children(tree);
     alignas(64) float block_margins[kMaxChildren];
-    root.margins.resize(static_cast<std::size_t>((end - begin) * n_root));
-    root.order.clear();
+    slice.margins.resize(static_cast<std::size_t>((end - begin) * n_root));
+    slice.order.clear();
     for (std::int64_t r = begin; r < end; ++r) {
-        float* margins = root.margins.data() + (r - begin) * n_root;
+        float* margins = slice.margins.data() + (r - begin) * n_root;
         check_interrupt();
-        for (std::int64_t b = 0; b < n_root_blocks; ++b) {
+        for (std::int64_t b = 0; b < tree.tree->first_block[1]; ++b) {
             kernels().score_block(blocks, b, query_of(r), block_margins);
             std::copy(block_margins, block_margins + (blocks.child_start[b + 1] - blocks.child_start[b]), margins + blocks.child_start[b]);
         }
-        root.order.emplace_back(std::max_element(margins, margins + n_root) - margins, r);
+        slice.order.emplace_back(std::max_element(margins, margins + n_root) - margins, r);
     }
-    std::sort(root.order.begin(), root.order.end());
+    std::sort(slice.order.begin(), slice.order.end());
+}
+
+// The k best labels by the sum of what the trees say of them, best first; returns how many. found: tree after tree.
+std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, std::int32_t* labels, float* scores) {
+    if (n_trees > 1) {
+        std::stable_sort(found.begin(), found.end(), [](const Scored& a, const Scored& b) { return a.label < b.label; });
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < found.size();) {
+            Scored sum = found[i];
+            for (++i; i < found.size() && found[i].label == sum.label; ++i) sum.score += found[i].score;
+            sum.score /= static_cast<float>(n_trees);
+            found[kept++] = sum;
+        }
+        found.resize(kept);
+        const std::size_t wanted = std::min<std::size_t>(kept, static_cast<std::size_t>(k));
+        std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(wanted), found.end(), better);
+    }
+    const std::int32_t n = std::min(k, static_cast<std::int32_t>(found.size()));
+    for (std::int32_t j = 0; j < n; ++j) {
+        labels[j] = found[static_cast<std::size_t>(j)].label;
+        scores[j] = found[static_cast<std::size_t>(j)].score;
+    }
+    return n;
 }
 
 }  // namespace
 
 std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
-                         std::int32_t k, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
+                         std::int32_t k, std::int32_t n_sure, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
     memory.best.resize(static_cast<std::size_t>(k));
+    memory.bound.resize(static_cast<std::size_t>(n_sure));
     memory.frontier.clear();
     if (!options.open || options.open[0]) memory.frontier.push_back({0.0f, 0});
-    TopKHeap found(memory.best.data(), k);
+    Found found(memory.best, k, memory.bound, n_sure);
     *n_blocks = options.beam ? beam_search(blocks, tree, options, query, memory, found)
                              : best_first(blocks, tree, options, query, memory, found);
-    const Scored* best = found.sorted();
-    for (std::int32_t j = 0; j < found.size(); ++j) {
+    const Scored* best = found.labels().sorted();
+    for (std::int32_t j = 0; j < found.labels().size(); ++j) {
         labels[j] = best[j].label;
         scores[j] = best[j].score;
     }
-    return found.size();
+    return found.labels().size();
 }
 
 std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
@@ -131,38 +193,17 @@ std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const 
     memory.merged.clear();
     memory.labels.resize(static_cast<std::size_t>(k_each));
     memory.scores.resize(static_cast<std::size_t>(k_each));
+    memory.search.root_margins = nullptr;
     SearchOptions own = options;
     for (std::int32_t t = 0; t < n_trees; ++t) {
         std::int32_t used = 0;
-        const std::int32_t n = search_tree(*trees[t].blocks, *trees[t].tree, own, query, k_each, memory.search,
+        const std::int32_t n = search_tree(*trees[t].blocks, *trees[t].tree, own, query, k_each, sure_labels(options, k_each), memory.search,
                                            memory.labels.data(), memory.scores.data(), &used);
         *n_blocks += used;
-        memory.search.root_margins = nullptr;  // they are those of the first tree
-        if (options.allowed) {
-            own.allowed += trees[t].tree->n_labels;
-            own.open += trees[t].tree->n_nodes;
-        }
+        skip_filter(*trees[t].tree, own);
         for (std::int32_t j = 0; j < n; ++j) memory.merged.push_back({std::exp(memory.scores[j]), memory.labels[j]});
     }
-    std::vector<Scored>& all = memory.merged;
-    if (n_trees > 1) {  // add up what the trees say of the same label
-        std::stable_sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.label < b.label; });
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < all.size();) {
-            Scored sum = all[i];
-            for (++i; i < all.size() && all[i].label == sum.label; ++i) sum.score += all[i].score;
-            sum.score /= static_cast<float>(n_trees);
-            all[kept++] = sum;
-        }
-        all.resize(kept);
-        std::sort(all.begin(), all.end(), better);
-    }
-    const std::int32_t n = std::min(k, static_cast<std::int32_t>(all.size()));
-    for (std::int32_t j = 0; j < n; ++j) {
-        labels[j] = all[static_cast<std::size_t>(j)].label;
-        scores[j] = all[static_cast<std::size_t>(j)].score;
-    }
-    return n;
+    return merge(memory.merged, n_trees, k, labels, scores);
 }
 
 void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, std::int64_t n_rows,
@@ -172,21 +213,43 @@ void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const Sea
     const auto query_of = [&](std::int64_t r) {
         return Query{static_cast<std::int32_t>(indptr[r + 1] - indptr[r]), indices + indptr[r], data + indptr[r]};
     };
-    const WeightBlocks& blocks = *trees[0].blocks;
-    const std::int64_t last_root_block = trees[0].tree->first_block[1], n_root = blocks.child_start[last_root_block];
+    std::int64_t n_root = 1;
+    for (std::int32_t t = 0; t < n_trees; ++t) n_root = std::max(n_root, n_root_children(trees[t]));
     // Enough rows together that several share a child, few enough that every thread has some slices to do.
-    const std::int64_t slice = std::clamp<std::int64_t>(n_rows / (4 * n_threads), 64, std::max<std::int64_t>(64, kMarginsTogether / n_root));
+    const std::int64_t slice = std::clamp<std::int64_t>(n_rows / (4 * n_threads), 64, std::max<std::int64_t>(64, kNumbersTogether / std::max<std::int64_t>(n_root, n_trees * k_each)));
     std::vector<ForestMemory> memory(static_cast<std::size_t>(n_threads));
-    std::vector<RootMemory> roots(static_cast<std::size_t>(n_threads));
+    std::vector<SliceMemory> slices(static_cast<std::size_t>(n_threads));
     parallel_for((n_rows + slice - 1) / slice, n_threads, 1, [&](std::int64_t s, int thread) {
         const std::int64_t begin = s * slice, end = std::min(n_rows, begin + slice);
-        RootMemory& root = roots[static_cast<std::size_t>(thread)];
+        SliceMemory& of_slice = slices[static_cast<std::size_t>(thread)];
         ForestMemory& own = memory[static_cast<std::size_t>(thread)];
-        score_roots(blocks, last_root_block, n_root, begin, end, query_of, root);
-        for (const auto& [child, r] : root.order) {
-            check_interrupt();
-            own.search.root_margins = root.margins.data() + (r - begin) * n_root;
-            search_forest(trees, n_trees, options, query_of(r), k, k_each, own, labels + r * k, scores + r * k, n_blocks + r);
+        const std::int64_t n_each = n_trees * k_each;
+        of_slice.labels.resize(static_cast<std::size_t>((end - begin) * n_each));
+        of_slice.scores.resize(of_slice.labels.size());
+        of_slice.n_found.resize(static_cast<std::size_t>((end - begin) * n_trees));
+        std::fill(n_blocks + begin, n_blocks + end, 0);
+        SearchOptions of_tree = options;
+        for (std::int32_t t = 0; t < n_trees; ++t) {
+            const std::int64_t width = n_root_children(trees[t]);
+            score_roots(trees[t], begin, end, query_of, of_slice);
+            for (const auto& [child, r] : of_slice.order) {
+                check_interrupt();
+                const std::int64_t place = (r - begin) * n_trees + t;
+                std::int32_t used = 0;
+                own.search.root_margins = of_slice.margins.data() + (r - begin) * width;
+                of_slice.n_found[static_cast<std::size_t>(place)] =
+                    search_tree(*trees[t].blocks, *trees[t].tree, of_tree, query_of(r), k_each, sure_labels(options, k_each), own.search,
+                                of_slice.labels.data() + place * k_each, of_slice.scores.data() + place * k_each, &used);
+                n_blocks[r] += used;
+            }
+            skip_filter(*trees[t].tree, of_tree);
+        }
+        for (std::int64_t r = begin; r < end; ++r) {
+            own.merged.clear();
+            for (std::int64_t place = (r - begin) * n_trees; place < (r - begin + 1) * n_trees; ++place)
+                for (std::int64_t j = place * k_each; j < place * k_each + of_slice.n_found[static_cast<std::size_t>(place)]; ++j)
+                    own.merged.push_back({std::exp(of_slice.scores[static_cast<std::size_t>(j)]), of_slice.labels[static_cast<std::size_t>(j)]});
+            merge(own.merged, n_trees, k, labels + r * k, scores + r * k);
         }
     });
 }

@@ -33,6 +33,7 @@ struct SearchOptions {
     const std::uint8_t* allowed;    // per place in label_order (tree after tree in a forest), or null: all
     const std::uint8_t* open;       // per node (tree after tree): has an allowed label below; null: all
     float slack = 0;                // labels count as this much below their node's log score; 0: exact
+    std::int32_t n_sure = 0;        // labels that each tree of a forest is sure of, at most k_each; 0: all
 };
 
 struct Frontier {
@@ -43,13 +44,14 @@ struct Frontier {
 // Memory of one thread, kept between queries.
 struct SearchMemory {
     std::vector<Frontier> frontier, next;
-    std::vector<Scored> best;
+    std::vector<Scored> best, bound;
     const float* root_margins = nullptr;  // of the row's query under the root's children, if they are known already
 };
 
-// Writes up to k labels and log scores, best first; returns how many. *n_blocks: blocks evaluated.
+// Writes up to k labels and log scores, best first; returns how many. *n_blocks: blocks evaluated. The first n_sure of
+// the labels are the best ones there are; those behind are the best of the nodes that had to be opened for that.
 std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
-                         std::int32_t k, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
+                         std::int32_t k, std::int32_t n_sure, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
 
 // One tree of a forest.
 struct ForestTree {
@@ -70,9 +72,9 @@ struct ForestMemory {
 std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
                            std::int32_t k_each, ForestMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks);
 
-// All rows, in parallel. Rows that go into the same part of the (first) tree are answered one after another, so that
-// its weights are still in the cache: the margins under the root are computed for some thousand rows, which are then
-// taken in the order of their best child.
+// All rows, in parallel. Rows that go into the same part of a tree are answered one after another, so that its weights are
+// still in the cache: some thousand rows go through one tree after the other, for each the margins under the root are
+// computed first, and the rows are then taken in the order of their best child.
 void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, std::int64_t n_rows,
                         const std::int64_t* indptr, const std::int32_t* indices, const float* data, std::int32_t k, std::int32_t k_each,
                         int n_threads, std::int32_t* labels, float* scores, std::int32_t* n_blocks);

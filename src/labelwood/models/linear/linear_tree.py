@@ -26,6 +26,8 @@ from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
+from labelwood.models.linear.search_bound import ASKED as ASKED_OF_SLACK
+from labelwood.models.linear.search_bound import SMALLEST_LABELS, learned_slack
 from labelwood.models.linear.tree_choice import built_tree, given_tree, leaf_size, vectors_for_tree
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
 from labelwood.models.linear.tree_update import (
@@ -114,7 +116,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
             C=cost,
             kept_rows=kept,
         )
-        return _as_stored(state, budget, settings.n_threads)
+        return _with_slack(_as_stored(state, budget, settings.n_threads), data)
 
     @staticmethod
     def _training_memory(settings: LinearTreeParams, data: FitInput) -> int:
@@ -222,8 +224,8 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
     ) -> TopK:
         """The k best labels of every row of x, best first; -1 padded.
 
-        allow, deny: only these labels, or all but these; the search itself skips the others. beam: nodes kept per level
-        (0: exact best-first search), if it should differ from the trained setting.
+        allow, deny: only these labels, or all but these; the search itself skips the others, and is exact. beam: nodes
+        kept per level, if it should differ from the trained setting; 0: exact best-first search.
         """
         if allow is None and deny is None and beam is None:
             return (self._fitted or self._state()).one_row(x, k) or super().predict(x, k)
@@ -238,12 +240,13 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         deny: Iterable[int] | None = None,
         beam: int | None = None,
         max_blocks: int = 0,
-        slack: float = 0.0,
+        slack: float | None = None,
     ) -> SearchResult:
         """The answers of `predict` with what they cost, and two ways to bound it.
 
         max_blocks stops each tree's search after so many blocks. slack (0: exact) takes labels below a closed node to
-        be worth at most the node's log score minus slack, and so leaves out nodes that would hardly matter.
+        be worth at most the node's log score minus slack, and so leaves out nodes that would hardly matter; None: as
+        learned in training if nothing else is given, else 0.
         """
         return self.fitted_.search(
             self._rows(x),
@@ -266,6 +269,22 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         # Not by way of fitted_: a call more would be felt here.
         state: FittedLinearTree = self._fitted or self._state()
         return state.query(columns, values, k)
+
+
+def _with_slack(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
+    """The state with the slack that some training rows allow, where best-first search may miss a label and has to.
+
+    It is the slack of the first tree alone: in a forest the others make up for what one of them misses.
+    """
+    settings = state.settings
+    if settings.exact or settings.beam or data.n_labels < SMALLEST_LABELS:
+        return state
+    first = replace(state, trees=state.trees[:1], blocks=state.blocks[:1])
+
+    def search(rows: sparse.csr_matrix, slack: float) -> TopK:
+        return replace(first, slack=slack).predict(rows, ASKED_OF_SLACK, settings.n_threads)
+
+    return replace(state, slack=learned_slack(search, data.x, settings.seed))
 
 
 def _rows_that_count(data: FitInput) -> FitInput:

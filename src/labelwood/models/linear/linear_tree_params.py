@@ -81,7 +81,10 @@ class LinearTreeParams(Params):
     weights: str = param("half", "two bytes a weight, or one with a scale for each classifier", choices=WEIGHTS)
     normalize: bool = param(True, "scale rows to length 1 first")
     link: str = param("hinge3", "how a margin becomes a log score", choices=LINKS)
-    beam: int = param(0, "nodes kept per level; 0: exact best-first search", low=0)
+    beam: int = param(0, "nodes kept per level; 0: best-first search", low=0)
+    exact: bool = param(
+        False, "search until no label can be missed; False: until few can, from 10,000 labels on and in forests"
+    )
     keep_rows: bool = param(False, "keep the training rows in the model, so that partial_fit needs only new ones")
 
     def budget_bytes(self) -> int | None:
@@ -119,6 +122,7 @@ _ONE_PARABEL_TREE: Mapping[str, Any] = {
     "prune": 0.1,
     "link": "hinge2",
     "beam": 10,
+    "exact": True,
 }
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": _ONE_PARABEL_TREE,
