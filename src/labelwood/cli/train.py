@@ -350,4 +350,5 @@ def train(
         if given:
             raise ParamError(f"{data.source}: holds features, not texts; {option} is for texts")
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
-    return model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress), [], []
+    model: Model[Any, Any] = model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)
+    return model, [], list(model.notes_)
