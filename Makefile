@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 SOURCES := $(shell find src native -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml README.md
 
-.PHONY: demo test test-slow test-pythons sanitize bench lint clean build stubs
+.PHONY: demo test test-slow test-pythons sanitize bench lint docs clean build stubs
 
 demo: $(VENV)/.built
 	$(BIN)/labelwood demo
@@ -45,6 +45,10 @@ bench: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The documentation as a site in build/site; a warning fails it. The variable silences an advertisement.
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 build: $(VENV)/.built
 

@@ -24,7 +24,7 @@ BEGIN, END = "<!-- map -->\n", "<!-- end of map -->\n"
 def drawn_order(page: str) -> list[str]:
     """The rooms from left to right, as the first drawing of the page shows them."""
     drawing = re.search(r"(?:^ {4}.*\n)+", page, re.MULTILINE)
-    return re.findall(r"[a-z]+", drawing.group()) if drawing else []
+    return re.findall(r"[a-z_]+", drawing.group()) if drawing else []
 
 
 def architecture_page() -> str:

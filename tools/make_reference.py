@@ -1,4 +1,4 @@
-"""Writes docs/reference/cli.md, docs/reference/parameters.md and the table of docs/how-to/formats.md from the code.
+"""Writes docs/reference/{cli,api,parameters}.md and the table of docs/how-to/formats.md from the code.
 
 A test holds them current.
 
@@ -7,11 +7,15 @@ python tools/make_reference.py
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
 
+import labelwood
 from labelwood.cli.main import app
 from labelwood.cli.models import settings_text
 from labelwood.data.formats import FORMATS
@@ -20,6 +24,9 @@ from labelwood.models.registry import model_class, model_names
 
 FOLDER = Path(__file__).parents[1] / "docs"
 WIDTH = 100
+# The public names in the order of the Python page; models and errors come from labelwood.__all__.
+TAGGING = ("Tagger", "read", "load", "write", "evaluate", "Client")
+PARTS = ("Dataset", "TopK", "Explanation", "Vocabulary", "read_vocabulary", "TfidfVectorizer", "scorer")
 
 
 def parameters_page() -> str:
@@ -83,6 +90,87 @@ def _help(title: str, command: Any) -> str:
     return f"## {title}\n\n```text\n{text}\n```\n"
 
 
+def api_page() -> str:
+    """The page of all public names: signatures and docstrings."""
+    classes = {name: value for name in labelwood.__all__ if inspect.isclass(value := getattr(labelwood, name))}
+    errors = [name for name, value in classes.items() if issubclass(value, labelwood.LabelwoodError)]
+    models = [name for name, value in classes.items() if issubclass(value, labelwood.Model) and name != "Model"]
+    parts = [
+        "# Python\n",
+        "Made by `tools/make_reference.py` from the docstrings. `import labelwood as lw` has all of these names.\n",
+    ]
+    for title, names in (
+        ("Tag texts", TAGGING),
+        ("Data and answers", PARTS),
+        ("Models", ("Model", *models)),
+        ("Errors", errors),
+    ):
+        parts.append(f"## {title}\n")
+        parts += [_described(name, getattr(labelwood, name)) for name in names]
+    return "\n".join(parts)
+
+
+def _described(name: str, value: Any) -> str:
+    """One public name: how it is called, what its docstring says, and its methods; of a model only its own ones."""
+    lines = [f"### {name}\n"]
+    if not inspect.isclass(value):
+        return "\n".join([*lines, _call(name, value), _prose(value)])
+    homes = [home for home in value.__mro__ if home.__module__.startswith("labelwood.")]
+    if issubclass(value, labelwood.Model) and value is not labelwood.Model:
+        homes = [value]
+        parameters = f"[{value.name}](parameters.md#{value.name})"
+        lines.append(f"Parameters: {parameters}. What all models have: [Model](#model).\n")
+    elif not issubclass(value, (labelwood.LabelwoodError, labelwood.Model)):
+        lines.append(_call(name, value.__init__))
+    lines.append(_prose(value))
+    members = {method: member for home in reversed(homes) for method, member in vars(home).items()}
+    for method, member in members.items():
+        called = getattr(member, "__func__", member)  # a class method is called like the function behind it
+        if method.startswith("_") or inspect.isclass(called):
+            continue
+        if isinstance(called, property):
+            lines.append(f"**`{method}`**: {_prose(called)}")
+        elif inspect.isfunction(called):
+            lines += [_call(method, called), _prose(called)]
+    return "\n".join(lines)
+
+
+def _prose(value: Any) -> str:
+    """The docstring as Markdown: `<` is a character there, not the start of a tag."""
+    parts = re.split("(`[^`]*`)", inspect.getdoc(value) or "")
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in parts) + "\n"
+
+
+def _call(name: str, function: Callable[..., Any]) -> str:
+    """A block of Python with the function's name, its arguments and what it gives back."""
+    signature = inspect.signature(function)
+    given = []
+    starred = False
+    for parameter in signature.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            given.append("*")
+        starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        given.append(_argument(parameter))
+    back = signature.return_annotation
+    result = "" if back in (inspect.Signature.empty, "None", None) else f" -> {back}"
+    line = f"{name}({', '.join(given)}){result}"
+    if len(line) > WIDTH:
+        line = f"{name}(\n" + "".join(f"    {argument},\n" for argument in given) + f"){result}"
+    return f"```py\n{line}\n```\n"
+
+
+def _argument(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
+    if parameter.default is parameter.empty:
+        return f"{stars}{parameter.name}{kind}"
+    plain = parameter.default is None or isinstance(parameter.default, (bool, int, float, str, tuple))
+    value = repr(parameter.default) if plain else "..."
+    return f"{stars}{parameter.name}{kind} = {value}" if kind else f"{parameter.name}={value}"
+
+
 def formats_page() -> str:
     """The page of the formats as it is, with the table between its marks made anew."""
     lines = ["| format | holds | what it is | written |", "|---|---|---|---|"]
@@ -98,6 +186,7 @@ def formats_page() -> str:
 PAGES = {
     "reference/parameters.md": parameters_page,
     "reference/cli.md": cli_page,
+    "reference/api.md": api_page,
     "how-to/formats.md": formats_page,
 }
 

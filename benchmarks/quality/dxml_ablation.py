@@ -21,6 +21,7 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.neural.neighbor_votes import NEIGHBORS, best_labels, chosen_rule, voted
 from labelwood.models.neural.sampling import validation_split
 from labelwood.neighbors.store import VectorStore
+from labelwood.report.papers.rows import splits as random_splits
 
 DATA = Path(os.environ.get("LABELWOOD_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data")
 KS = (1, 3, 5)
@@ -94,31 +95,16 @@ def ablation(name: str, wanted: list[str], seeds: int, threads: int) -> None:
             print(f"| {variant}, mean of {seeds} seeds | {shown(list(np.mean(figures, axis=0)))} | | |", flush=True)
 
 
-def random_splits(name: str, n_rows: int, n_splits: int = 10) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(training rows, test rows) of every split."""
-    for path in sorted((DATA / name).glob("*_trSplit.txt.gz")):
-        train = np.loadtxt(path, dtype=np.int64, ndmin=2) - 1
-        if train.shape[1] > 1:
-            other = path.with_name(path.name.replace("_trSplit", "_tstSplit"))
-            test = np.loadtxt(other, dtype=np.int64, ndmin=2) - 1
-            return [(train[:, i], test[:, i]) for i in range(train.shape[1])]
-    n_train = lw.read(DATA / name / "train.txt.gz").n_rows
-    orders = [np.random.default_rng(split).permutation(n_rows) for split in range(n_splits)]
-    return [(order[:n_train], order[n_train:]) for order in orders]
-
-
 def splits(name: str, some: range, variant: str, threads: int) -> None:
     """Precision of a variant on random splits, and their mean."""
-    whole = lw.read(DATA / name / "data.txt.gz")
-    x, y = whole.features(), whole.y
-    pairs = random_splits(name, x.shape[0])
     found = []
-    for split in some[: len(pairs)]:
-        train, test = pairs[split]
+    for split, parts in enumerate(random_splits(DATA / name, 10)):
+        if split not in some:
+            continue
         start = time.process_time()
-        model = lw.DXML(n_threads=threads, **VARIANTS[variant]).fit(x[train], y[train])
+        model = lw.DXML(n_threads=threads, **VARIANTS[variant]).fit(parts.train)
         used = time.process_time() - start
-        found.append(precision(model.predict(x[test], max(KS)), y[test]))
+        found.append(precision(model.predict(parts.test, max(KS)), parts.test.y))
         print(f"{name}, {variant}, split {split}: {shown(found[-1])} ({used:.0f} CPU s to fit)", flush=True)
     print(f"{name}, {variant}, mean of {len(found)}: {shown(list(np.mean(found, axis=0)))}")
 

@@ -7,8 +7,8 @@ Without TEST, 3,000 random training rows (at most a fifth) are held out and judg
 TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time.
 
 --texts: the same rows as texts, in the same order, for ELIAS(encoder="both"). Their MiniLM vectors are cached
-(LABELWOOD_CACHE); where they are there, their making is not in the seconds. The linear tree to compare with is given
-the features alone.
+(LABELWOOD_CACHE); where they are there, their making is not in the seconds. The linear tree and one-vs-all to compare
+with are given the features alone.
 """
 
 from __future__ import annotations
@@ -22,18 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 import labelwood
 from labelwood.data.keyed_random import keyed_order
 from labelwood.matrices import normalized_rows
-from labelwood.models.linear.fitted_tree import FittedLinearTree
-from labelwood.models.neural.elias.calibration import Scoring, log_q
-from labelwood.models.neural.elias.fitted import FittedELIAS
 from labelwood.models.neural.elias.inputs import BOTH
-from labelwood.models.neural.elias.search import LearnedIndex, top_of
-from labelwood.models.neural.elias.tree_votes import TreeVotes
 from labelwood.progress import Callback
+from labelwood.report.elias_parts import index_answers, part_answers
 
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@5", "R@10", "R@100")
 
@@ -45,7 +40,11 @@ def main() -> None:
     parser.add_argument("test", type=Path, nargs="?")
     parser.add_argument("--models", type=int, default=1, help="indexes of the ensemble")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter of ELIAS")
-    parser.add_argument("--trees", type=int, default=3, help="trees of the linear tree to compare with; 0: none")
+    parser.add_argument(
+        "--trees", type=int, default=3, help="trees of the linear tree to compare with; 0: no tree and no one-vs-all"
+    )
+    parser.add_argument("--baselines", action="store_true", help="the linear tree and one-vs-all alone, not ELIAS")
+    parser.add_argument("--threads", type=int, help="threads of the linear tree and one-vs-all")
     parser.add_argument("--save", type=Path, help="keep the model in this folder")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("--texts", type=Path, nargs="+", metavar="RAW", help="the texts of TRAIN and TEST: use MiniLM")
@@ -104,8 +103,13 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
 
     if options.trees:
         started = time.process_time()
-        top = labelwood.LinearTree(n_trees=options.trees).fit(x, y).predict(test.x, k=100)
+        top = labelwood.LinearTree(n_trees=options.trees, n_threads=options.threads).fit(x, y).predict(test.x, k=100)
         judge(f"linear tree x{options.trees}", top, time.process_time() - started)
+        started = time.process_time()
+        top = labelwood.OneVsAll(n_threads=options.threads).fit(x, y).predict(test.x, k=100)
+        judge("one-vs-all", top, time.process_time() - started)
+    if options.baselines:
+        return table
     settings = labelwood.ELIAS.Parameters.parse(options.set, "ELIAS")
     if options.texts:
         settings = {"encoder": BOTH, "max_tokens": options.max_tokens, **settings}
@@ -116,49 +120,16 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
     if options.save:
         model.save(options.save)
     state = model.fitted_
-    index, first = state.members[0].index, state.first_stage
-    rows = normalized_rows(state.inputs(test.x, test.texts))
-    judge("stage 1", _of_index(first, rows))
-    judge("+ stage 2", _of_index(index, rows))
-    if state.ranker is not None:
-        _judge_ranked(state, rows, judge, seconds)
-    if options.models > 1:
-        judge(f"+ ensemble x{options.models}", model.predict(test, k=100), seconds)
+    x_test = state.inputs(test.x, test.texts)
+    for name, top in part_answers(state, x_test):
+        judge(name, top, None if name in ("stage 1", "+ stage 2") else seconds)
+    rows, index, first = normalized_rows(x_test), state.members[0].index, state.first_stage
     for beam in options.beams:
         for name, stage in (("stage 1", first), ("+ stage 2", index)):
-            judge(f"{name}, beam {beam}", _of_index(replace(stage, beam=min(beam, len(stage.edges))), rows))
+            judge(f"{name}, beam {beam}", index_answers(replace(stage, beam=min(beam, len(stage.edges))), rows))
     for name, figure in model.structure().items():
         print(f"{name}: {figure:g}")
     return table
-
-
-def _judge_ranked(state: FittedELIAS, rows: sparse.csr_matrix, judge: Any, seconds: float) -> None:
-    """The rows of the table for the first index with ranker, candidates, calibration and the vote of its trees."""
-    member, ranker = state.members[0], state.ranker
-    chosen, short = member.scoring, member.index.shortlist(rows)
-    for n_candidates in sorted({0, state.candidates}):
-        labels, log_p, margins = ranker.judged(rows, short.labels, short.log_p, n_candidates)
-        name = f"+ {n_candidates} candidates" if n_candidates else "+ ranker"
-        for scoring in (Scoring(), chosen):
-            top = labelwood.TopK(*top_of(labels, scoring.base(log_p, log_q(margins)), 100))
-            judge(f"{name}, p^{scoring.power_p:g} q", top)
-    scores = chosen.scores(log_p, log_q(margins), state.trained_on.label_counts[np.maximum(labels, 0)])
-    judge(f"+ calibration, w {chosen.weight:g}", labelwood.TopK(*top_of(labels, scores, 100)), seconds)
-    if state.votes is not None:
-        # The first tree of each forest is the one that a model with one index has.
-        alone = tuple(_first_tree(forest) for forest in state.votes.forests)
-        voted = TreeVotes(alone, state.votes.weight).added(rows, labels, np.where(labels < 0, 0.0, scores))
-        judge(f"+ vote of linear trees, weight {state.votes.weight:g}", labelwood.TopK(*top_of(*voted, 100)))
-
-
-def _first_tree(forest: FittedLinearTree) -> FittedLinearTree:
-    settings = replace(forest.settings, n_trees=1)
-    return replace(forest, settings=settings, trees=forest.trees[:1], blocks=forest.blocks[:1])
-
-
-def _of_index(index: LearnedIndex, rows: sparse.csr_matrix) -> labelwood.TopK:
-    short = index.shortlist(rows)
-    return labelwood.TopK(*top_of(short.labels, short.log_p, 100))
 
 
 def _tell(what: str, done: int, total: int) -> None:

@@ -25,6 +25,7 @@ from labelwood.topk import TopK
 KS = (1, 3, 5, 10)
 METRICS = ("P@1", "P@3", "P@5", "nDCG@10", "PSP@5")
 VOCABULARIES = {"YSO-Finna-en": "en", "YSO-Finna-fi": "fi"}
+WORDS = {"YSO-Finna-fi": {"stems": "fi"}}  # how words are made of texts where there are no features
 VALIDATION_ROWS = 3000
 
 
@@ -36,6 +37,10 @@ def main() -> None:
     parser.add_argument("--features", choices=("given", "texts"), default="given", help="given: the files of features")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the ensemble")
+    parser.add_argument("--take", type=int, help="only so many of the training rows")
+    parser.add_argument("--hide", type=float, default=0, help="share of the labels that training rows do not have")
+    parser.add_argument("--favour", type=float, nargs="*", default=[], help="what the trained ranker gives so dialled")
+    parser.add_argument("--single", type=int, default=0, help="so many rows are asked one at a time, too")
     options = parser.parse_args()
     for name in options.data:
         train, test = read_data(name, options.features)
@@ -43,9 +48,59 @@ def main() -> None:
             order = np.random.default_rng(0).permutation(len(train))
             test = train.take(np.sort(order[:VALIDATION_ROWS]))
             train = train.take(np.sort(order[VALIDATION_ROWS:]))
+        if options.take:
+            train = train.take(np.arange(options.take))
+        hidden = np.random.default_rng(1).random(train.n_labels) < options.hide
+        if options.hide:
+            train = without_labels(train, hidden)
         given = labelwood.Ensemble.Parameters.parse(options.set, "ensemble")
         judge(f"{name}, three trees", labelwood.LinearTree(n_trees=3, seed=options.seed, n_threads=1), train, test)
-        judge(f"{name}, ensemble", labelwood.Ensemble(seed=options.seed, n_threads=1, **given), train, test)
+        model = labelwood.Ensemble(seed=options.seed, n_threads=1, **given)
+        top = judge(f"{name}, ensemble", model, train, test)
+        print("   ", ", ".join(f"{what}: {number:g}" for what, number in model.structure().items()), flush=True)
+        tell_unseen(top, train, test)
+        for favour in options.favour:
+            sides = replace(model.fitted_.ranked.sides, favour=favour)
+            top = sides.best(model._rows(test), max(KS), model.fitted_.ranked.ranker, 1)
+            print(f"    favour {favour:g}: {told(top, train, test)}", flush=True)
+            tell_unseen(top, train, test)
+        if options.single:
+            ask_one_by_one(model, test, options.single)
+
+
+def tell_unseen(top: TopK, train: labelwood.Dataset, test: labelwood.Dataset) -> None:
+    """Prints how many of the labels that no training row has are found among the first ten."""
+    unseen = np.bincount(train.y.indices, minlength=train.n_labels) == 0
+    truth = test.y.multiply(unseen[None, :]).tocsr()
+    truth.eliminate_zeros()
+    found = top.cut(10).to_csr(train.n_labels).multiply(truth).nnz
+    print(f"    labels without a training row: {truth.nnz} in the test rows, {found} found", flush=True)
+
+
+def told(top: TopK, train: labelwood.Dataset, test: labelwood.Dataset) -> str:
+    """The figures of answers."""
+    figures = labelwood.evaluate(top, test.y, train_y=train.y, ks=KS)
+    return " / ".join(f"{figures[metric]:.2f}" for metric in METRICS)
+
+
+def without_labels(data: labelwood.Dataset, hidden: np.ndarray) -> labelwood.Dataset:
+    """The rows without some labels; rows that had no others are left out."""
+    y = data.y.multiply(~hidden[None, :]).tocsr()
+    y.eliminate_zeros()
+    return replace(data, y=y).take(np.flatnonzero(np.diff(y.indptr)))
+
+
+def ask_one_by_one(model: labelwood.Model, test: labelwood.Dataset, n_rows: int) -> None:
+    """Prints what a single query costs."""
+    times, cpu = [], []
+    for row in range(n_rows):
+        single = test.take([row])
+        clock, used = time.perf_counter(), time.process_time()
+        model.predict(single, 5)
+        times.append(time.perf_counter() - clock)
+        cpu.append(time.process_time() - used)
+    clock, used = 1e3 * np.median(times), 1e3 * np.median(cpu)
+    print(f"    a row alone: {clock:.2f} ms, {used:.2f} ms of CPU (medians)", flush=True)
 
 
 def judge(what: str, model: labelwood.Model, train: labelwood.Dataset, test: labelwood.Dataset) -> TopK:
@@ -55,11 +110,10 @@ def judge(what: str, model: labelwood.Model, train: labelwood.Dataset, test: lab
     trained = time.process_time()
     top = model.predict(test, max(KS))
     asked = time.process_time()
-    figures = labelwood.evaluate(top, test.y, train_y=train.y, ks=KS)
-    text = " / ".join(f"{figures[metric]:.2f}" for metric in METRICS)
     size = sum(array.nbytes for array in model.fitted_.arrays().values()) / 1e6
     per_row = 1e3 * (asked - trained) / test.n_rows
-    print(f"{what}: {text}; {trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.0f} MB", flush=True)
+    cost = f"{trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.0f} MB"
+    print(f"{what}: {told(top, train, test)}; {cost}", flush=True)
     return top
 
 
@@ -67,7 +121,7 @@ def read_data(name: str, features: str) -> tuple[labelwood.Dataset, labelwood.Da
     """(training rows, test rows) with features, texts where there are some, and names of features and labels."""
     folder = Path(os.environ["LABELWOOD_DATA"]) / name
     if features == "given" and (folder / "train.txt.gz").exists():
-        names, words = lines(folder / "labels.txt.gz"), lines(folder / "vocab.txt.gz")
+        names, words = listed_names(folder), lines(folder / "vocab.txt.gz")
         both = [labelwood.read(folder / f"{part}.txt.gz") for part in ("train", "test")]
         with_names = [
             replace(data, texts=texts_of(folder, part), label_names=names, feature_names=words)
@@ -78,7 +132,7 @@ def read_data(name: str, features: str) -> tuple[labelwood.Dataset, labelwood.Da
     ids = sorted({label for part in rows for row in part for label in row["labels"]})
     names = label_names(folder, ids)
     places = {label: place for place, label in enumerate(ids)}
-    vectorizer = labelwood.TfidfVectorizer(sublinear_tf=True, n_threads=1)
+    vectorizer = labelwood.TfidfVectorizer(sublinear_tf=True, n_threads=1, **WORDS.get(name, {}))
     both = []
     for number, part in enumerate(rows):
         texts = [row["text"] for row in part]
@@ -95,16 +149,26 @@ def label_names(folder: Path, ids: list[str] | list[int]) -> list[str]:
     """What each label is called: by the vocabulary, or by the data set's own list; the id where there is no name."""
     language = VOCABULARIES.get(folder.name)
     if language is None:
-        listed = lines(folder / "labels.txt.gz")
+        listed = listed_names(folder)
         return [listed[int(label)] for label in ids]
     head, *rows = [line.split("\t") for line in lines(folder.parent / "vocabularies" / "yso-names.tsv.gz")]
     known = {row[0]: row[head.index(language)] for row in rows}
-    names, taken = [], set()
-    for label in ids:
-        name = known.get(str(label)) or str(label)
-        names.append(name if name not in taken else f"{name} ({label})")
-        taken.add(names[-1])
-    return names
+    return told_apart([known.get(str(label)) or str(label) for label in ids], ids)
+
+
+def listed_names(folder: Path) -> list[str]:
+    """The names of the data set's own list, which may stand behind a number and a tab."""
+    rows = [line.split("\t") for line in lines(folder / "labels.txt.gz")]
+    return told_apart([row[-1] for row in rows], [row[0] for row in rows])
+
+
+def told_apart(names: list[str], ids: list) -> list[str]:
+    """The names, with the label's id behind those that came before."""
+    different, taken = [], set()
+    for name, label in zip(names, ids, strict=True):
+        different.append(name if name not in taken else f"{name} ({label})")
+        taken.add(different[-1])
+    return different
 
 
 def texts_of(folder: Path, part: str) -> list[str] | None:

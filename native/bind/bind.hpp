@@ -27,6 +27,7 @@ private:
 
 // One function per bind_*.cpp.
 void bind_boosting(nanobind::module_& m);
+void bind_candidates(nanobind::module_& m);
 void bind_dense_rows(nanobind::module_& m);
 void bind_hits(nanobind::module_& m);
 void bind_hsoftmax(nanobind::module_& m);
@@ -37,7 +38,6 @@ void bind_linear(nanobind::module_& m);
 void bind_neighbors(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_shortlist(nanobind::module_& m);
-void bind_sparse_neighbors(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);
 void bind_training(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);

@@ -22,6 +22,7 @@ NB_MODULE(_native, m) {
     m.def("max_threads", &lw::max_threads, "The number of threads that a call with n_threads=0 uses.");
     lw::set_interrupt_check(run_signal_handlers);
     lw::bind_boosting(m);
+    lw::bind_candidates(m);
     lw::bind_dense_rows(m);
     lw::bind_hits(m);
     lw::bind_hsoftmax(m);
@@ -32,7 +33,6 @@ NB_MODULE(_native, m) {
     lw::bind_neighbors(m);
     lw::bind_parse(m);
     lw::bind_shortlist(m);
-    lw::bind_sparse_neighbors(m);
     lw::bind_tokens(m);
     lw::bind_training(m);
     lw::bind_twomeans(m);

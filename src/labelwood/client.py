@@ -84,14 +84,22 @@ class Client:
     # the Tagger's methods
 
     def predict(
-        self, texts: Iterable[str], k: int | None = None, *, assign: bool = False
+        self,
+        texts: Iterable[str],
+        k: int | None = None,
+        *,
+        assign: bool = False,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
     ) -> list[list[tuple[str, float]]]:
         """The k best labels of each text as (name, score), best first; k: 5 if it is not given.
 
-        assign: the labels that the tagger's rule gives, at most k, as (name, probability).
+        assign: the labels that the tagger's rule gives, at most k, as (name, probability). include, exclude: labels, or
+        "below:ID" and "scheme:ID" of the tagger's vocabulary.
         """
         value = "probability" if assign else "score"
-        return [[(label["name"], label[value]) for label in row] for row in self._rows(texts, k, assign)]
+        rows = self._rows(texts, k, assign=assign, allow=list(include) or None, deny=list(exclude) or None)
+        return [[(label["name"], label[value]) for label in row] for row in rows]
 
     def explain(self, text: str, label: str) -> TagReason:
         """Why one text gets a label: its words and how much each pushes for (+) or against (-) it."""
@@ -101,11 +109,13 @@ class Client:
         words = tuple((word["word"], word["push"]) for word in why["words"])
         voters = tuple(Voter(voter["row"], voter["text"], voter["push"]) for voter in why["rows"])
         nodes = tuple(NodeScore(node["node"], node["margin"], node["log_score"]) for node in why["path"])
+        sides = tuple((side["word"], side["push"]) for side in why["sides"])
         pushes = [push for _, push in words] + [voter.push for voter in voters]
         contributions = [Contribution(0, number, math.nan, math.nan, push) for number, push in enumerate(pushes)]
         contributions.append(Contribution(0, -1, 1.0, why["rest"], why["rest"]))
+        contributions += [Contribution(0, -1, 1.0, push, push, side=side) for side, push in sides]
         explanation = Explanation(why["label"], why["score"], nodes, tuple(contributions))
-        return TagReason(why["name"], why["score"], words, voters, why["rest"], explanation)
+        return TagReason(why["name"], why["score"], words, voters, why["rest"], explanation, sides)
 
     def evaluate(
         self, texts: Iterable[str], labels: Sequence[Sequence[str]], *, ks: Sequence[int] = (1, 3, 5)
@@ -139,6 +149,15 @@ class Client:
         unknown: list[str] = self._ask("POST", "/v1/learn", body, repeat_broken=False)["unknown_labels"]
         return unknown
 
+    def change_labels(self, action: str, *names: str, text: str | None = None) -> str:
+        """What was done, for people: "add" names, "rename" or "merge" one into another, "retire" or "forbid" names.
+
+        The service answers with the change at once. It must allow changes; needs a token for writing.
+        """
+        body = self._named({"action": action, "names": list(names), "text": text})
+        message: str = self._ask("POST", "/v1/labels", body, repeat_broken=False)["message"]
+        return message
+
     # more of the service
 
     def find_labels(self, question: str, limit: int = 20) -> list[str]:
@@ -158,13 +177,13 @@ class Client:
     def _named(self, body: dict[str, Any]) -> dict[str, Any]:
         return body if self.model is None else {**body, "model": self.model}
 
-    def _rows(self, texts: Iterable[str], k: int | None, assign: bool = False) -> list[list[dict[str, Any]]]:
+    def _rows(self, texts: Iterable[str], k: int | None, **conditions: Any) -> list[list[dict[str, Any]]]:
         if isinstance(texts, (str, bytes)):
             raise DataError("texts must be a list of texts, but one string came; write [text]")
         asked = list(texts)
         rows: list[list[dict[str, Any]]] = []
         for start in range(0, len(asked), ROWS_AT_ONCE):
-            body = self._named({"texts": asked[start : start + ROWS_AT_ONCE], "k": k, "assign": assign})
+            body = self._named({"texts": asked[start : start + ROWS_AT_ONCE], "k": k, **conditions})
             rows += [row["labels"] for row in self._ask("POST", "/v1/predict", body)["results"]]
         return rows
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.hub import SCHEME, download
 from labelwood.models.persistence import KIND, restored
 from labelwood.models.registry import model_class
 from labelwood.storage.load import load_folder
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
 def load(folder: str | Path, *, verify: bool = False) -> Model[Any, Any] | Tagger:
     """The model or tagger that was saved in a folder, ready to predict; arrays are mapped and read-only.
 
+    "hf://owner/name" or "hf://owner/name@revision" is a model on the Hugging Face Hub, kept in its cache.
     ModelFileError if the folder is missing, damaged, from another version, or does not fit together.
     Quick checksums find damage; `verify` compares the SHA-256 of everything instead.
     """
+    if isinstance(folder, str) and folder.startswith(SCHEME):
+        folder = download(folder.removeprefix(SCHEME))
     manifest, arrays = load_folder(folder, verify=verify)
     kind = manifest["kind"]
     if kind == KIND:

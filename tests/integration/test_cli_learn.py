@@ -149,3 +149,16 @@ def test_train_tells_what_is_kept(cli, jsonl, tmp_path, xmc):
     assert "the rows are not kept" in done.err
     assert json.loads(cli("train", jsonl, "--out", tmp_path / "c", "--json").out)["kept_bytes"] > 0
     assert "--keep-rows is for texts" in cli("train", xmc, "--out", tmp_path / "d", "--keep-rows").err
+
+
+def test_corrections_are_read_with_the_columns_of_training(cli, tmp_path):
+    header = "id,subject,message,team\n"
+    (tmp_path / "tickets.csv").write_text(
+        header + "t1,login,my password,account/web\nt2,paper,the printer jams,printer\n"
+    )
+    folder = tmp_path / "router"
+    columns = ["--text", "subject,message", "--labels", "team", "--separator", "/"]
+    assert cli("train", tmp_path / "tickets.csv", *columns, "--out", folder).code == 0
+    (tmp_path / "moved.csv").write_text(header + "t2,paper,the printer jams,hardware/printer\n")
+    done = cli("learn", folder, tmp_path / "moved.csv")
+    assert done.out.startswith("0 new rows, 1 corrected, 1 new tag: 'hardware'"), done.err

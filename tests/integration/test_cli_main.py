@@ -13,7 +13,19 @@ import labelwood
 from labelwood.cli import main
 
 COMMAND = [sys.executable, "-m", "labelwood"]
-COMMANDS = ["demo", "train", "predict", "evaluate", "compare", "explain", "inspect", "models", "serve", "data"]
+COMMANDS = [
+    "demo",
+    "train",
+    "predict",
+    "evaluate",
+    "compare",
+    "reproduce",
+    "explain",
+    "inspect",
+    "models",
+    "serve",
+    "data",
+]
 
 
 def test_version(cli):

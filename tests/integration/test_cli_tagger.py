@@ -29,6 +29,16 @@ def test_best_is_the_ensemble(cli, jsonl, tmp_path):
     assert "--best is the model ensemble" in refused.err
 
 
+def test_favour_is_a_choice_of_the_ranker(cli, jsonl, tmp_path):
+    for given, said in (
+        (["--favour", "rare"], "--favour is a choice of --best"),
+        (["--best", "--favour", "rare"], "needs 1000 rows"),
+        (["--best", "--favour", "seldom"], "favour"),
+        (["--best", "--favour", "2"], "favour"),
+    ):
+        one_line(cli("train", jsonl, "--out", tmp_path / "m", *given), said)
+
+
 def test_train_says_what_it_did(cli, jsonl, tmp_path):
     done = cli("train", jsonl, "--out", tmp_path / "m", "--model", "popular")
     assert done.code == 0

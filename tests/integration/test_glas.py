@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 from labelwood.models.neural import glas_network, glas_training, losses  # noqa: E402
 from labelwood.models.neural.glas_network import BatchLoss, GlasNetwork, RowMap  # noqa: E402
 from labelwood.models.neural.glas_params import GLaSParams  # noqa: E402
-from labelwood.models.neural.glas_training import first_scale  # noqa: E402
+from labelwood.models.neural.glas_training import first_scale, nearest_labels  # noqa: E402
 from labelwood.models.neural.sampling import row_batch  # noqa: E402
 from labelwood.models.neural.training import History  # noqa: E402
 
@@ -316,3 +316,12 @@ def test_the_batch_is_as_large_as_asked_for(monkeypatch):
         lw.GLaS(dim=8, batch_size=100, fit_batch=fit_batch, n_threads=1).fit(x, y)
     assert sizes[0] < 100
     assert sizes[1] == 100
+
+
+@pytest.mark.parametrize("most", [1, 7, 70, 10**6])
+def test_validation_in_parts_finds_the_same_labels(most):
+    random = np.random.default_rng(4)
+    vectors, labels = (random.normal(size=(n, 5)).astype(np.float32) for n in (23, 14))
+    expected = np.argmax(vectors @ labels.T, axis=1)
+    assert nearest_labels(vectors, labels, most).tolist() == expected.tolist()
+    assert nearest_labels(vectors[:0], labels, most).tolist() == []

@@ -27,6 +27,8 @@ MODULES = {
     "scikit-build-core": "scikit_build_core",
     "scikit-learn": "sklearn",
 }
+# Extras whose packages labelwood itself never imports: for the tests, and for the documentation's site.
+NOT_IMPORTED = {"dev", "docs"}
 # Where the modules of an extra may be imported: the files that say which extra is missing, and those behind them.
 PLACES = {
     "excel": ("data/",),
@@ -35,14 +37,19 @@ PLACES = {
     "neural": ("models/neural/", "neighbors/approximate.py"),
     "text": ("models/neural/",),
     "report": ("report/",),
+    "hub": ("hub.py",),
     "serve": ("server/",),
     "languages": ("features/stems.py",),
     "vocabulary": ("vocabulary/",),
 }
 # Rooms whose files need modules of an extra to be imported at all; who enters them says which extra is missing.
-AT_ONCE = {"models/neural/": {"torch"}, "server/": {"httptools", "msgspec", "uvicorn"}}
-# Imported inside functions that only a caller who has the package himself reaches.
-OF_THE_CALLER = {"sklearn"}
+AT_ONCE = {
+    "models/neural/": {"torch"},
+    "server/": {"httptools", "msgspec", "uvicorn"},
+    "annif_backend.py": {"annif"},
+}
+# Imported where only a caller who has the package himself comes.
+OF_THE_CALLER = {"annif", "sklearn"}
 
 
 def module_of(requirement):
@@ -55,7 +62,7 @@ CORE = {module_of(requirement) for requirement in PROJECT["dependencies"]}
 EXTRAS = {
     extra: {module_of(requirement) for requirement in requirements}
     for extra, requirements in PROJECT["optional-dependencies"].items()
-    if extra != "dev"
+    if extra not in NOT_IMPORTED
 }
 
 

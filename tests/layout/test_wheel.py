@@ -88,6 +88,9 @@ def test_only_the_package_is_installed(wheel):
         names = archive.namelist()
     assert {name.partition("/")[0] for name in names} == {"labelwood", "labelwood-0.1.0.dist-info"}
     assert {"labelwood/py.typed", "labelwood/_native.pyi", "labelwood/__main__.py"} <= set(names)
+    page = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/labelwood/server/page").iterdir()}
+    assert page <= set(names)
+    assert "labelwood/server/page/index.html" in page
     python_files = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == python_files
 

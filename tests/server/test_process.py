@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 import labelwood as lw
 from labelwood.cli.main import run
+from labelwood.tagger.journal import read_journal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -112,13 +114,37 @@ def test_an_end_under_load_loses_nothing(saved, workers, end):
         assert sum(client.answered for client in clients) > 50
 
 
+@pytest.mark.parametrize("runs", [2, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+def test_many_ends_under_load_lose_nothing(saved, runs, record_property):
+    answered, lost = 0, []
+    for turn in range(runs):
+        with process(saved) as (started, port, _):
+            clients = [Load(port, per_connection=1 + turn % 7 * 50) for _ in range(4)]
+            for client in clients:
+                client.start()
+            time.sleep(0.3 + 0.02 * (turn % 10))
+            started.send_signal(signal.SIGTERM)
+            assert started.wait(30) == 0
+            for client in clients:
+                client.ended.set()
+                client.join(30)
+                answered += client.answered
+                lost += client.lost
+    record_property("figure", f"SIGTERM under load: {runs} runs, {answered:,} requests answered, {len(lost)} lost")
+    assert lost == []
+    assert answered > 10 * runs
+
+
 def test_workers_share_their_meters_and_are_started_again(saved):
     with process(saved, "--workers", 2) as (started, port, _):
         connections = [http.client.HTTPConnection("127.0.0.1", port, timeout=20) for _ in range(8)]
         for connection in connections:
             assert ask(connection)[0] == 200
             connection.close()
-        assert 'labelwood_requests_total{route="/v1/predict",status="200"} 8' in get(port, "/metrics")
+        until = time.monotonic() + 10  # a request is counted just after its answer is sent
+        while 'labelwood_requests_total{route="/v1/predict",status="200"} 8' not in get(port, "/metrics"):
+            assert time.monotonic() < until, get(port, "/metrics")
+            time.sleep(0.02)
         children = subprocess.run(["pgrep", "-P", str(started.pid), "-f", "spawn_main"], capture_output=True, text=True)
         pids = [int(line) for line in children.stdout.split()]
         assert len(pids) == 2
@@ -162,10 +188,12 @@ def test_sighup_loads_again(own_folder):
         assert started.poll() is None
 
 
-def test_killed_while_it_learns_it_keeps_what_it_promised(own_folder, tmp_path):
+@pytest.mark.parametrize("runs", [3, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+def test_killed_while_it_learns_it_keeps_what_it_promised(own_folder, tmp_path, runs, record_property):
     token = "write-token"
     tokens = tmp_path / "tokens"
     tokens.write_text("write sha256:" + hashlib.sha256(token.encode()).hexdigest())
+    journal = own_folder.with_name("dishes.corrections.jsonl")
     promised = set()
 
     def correct(port, name):
@@ -177,12 +205,19 @@ def test_killed_while_it_learns_it_keeps_what_it_promised(own_folder, tmp_path):
                     promised.add(text)
         connection.close()
 
-    for turn in range(2):
+    chance = random.Random(runs)
+    for turn in range(runs):
         with process(own_folder, "--learn", "--tokens", tokens) as (started, port, _):
+            if turn:  # what the last run promised is there after the restart, and the journal can be written on
+                first = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                assert ask(first, "/v1/learn", {"texts": [f"restart-{turn}"], "labels": [[]]}, token)[0] == 202
+                first.close()
+                kept = {json.loads(line)["text"] for line in journal.read_text().splitlines()}
+                assert promised | {f"restart-{turn}"} <= kept
             writers = [threading.Thread(target=correct, args=(port, f"{turn}-{number}")) for number in range(3)]
             for writer in writers:
                 writer.start()
-            time.sleep(0.2 + 0.1 * turn)
+            time.sleep(chance.uniform(0.1, 0.5))
             started.kill()
             for writer in writers:
                 writer.join(30)
@@ -190,11 +225,13 @@ def test_killed_while_it_learns_it_keeps_what_it_promised(own_folder, tmp_path):
         last = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         assert ask(last, "/v1/learn", {"texts": ["last"], "labels": [[]]}, token)[0] == 202
         last.close()
-    lines = own_folder.with_name("dishes.corrections.jsonl").read_text().splitlines()
-    kept = {json.loads(line)["text"] for line in lines}
-    assert len(promised) > 10
+    kept = {json.loads(line)["text"] for line in journal.read_text().splitlines()}
+    lost = promised - kept
+    record_property("figure", f"kill -9 while learning: {runs} runs, {len(promised):,} promised, {len(lost)} lost")
+    assert len(promised) > 5 * runs
     assert promised <= kept
     assert "last" in kept
+    assert read_journal(own_folder) is not None
 
 
 def test_bad_settings_are_one_line(saved, tmp_path, capsys):

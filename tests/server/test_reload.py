@@ -31,6 +31,60 @@ def spoil(folder):
     copy.rename(folder)
 
 
+def damage(folder, turn):
+    """Put a copy in the folder's place that is damaged in one of several ways."""
+    copy = shutil.copytree(folder, folder.with_name(f"damaged-{turn}"))
+    arrays, manifest = copy / "arrays.safetensors", copy / "manifest.json"
+    raw = arrays.read_bytes()
+    if turn % 5 == 0:  # one bit
+        place = len(raw) - 1 - turn % (len(raw) // 2)
+        arrays.write_bytes(raw[:place] + bytes([raw[place] ^ 1 << turn % 8]) + raw[place + 1 :])
+    elif turn % 5 == 1:
+        arrays.write_bytes(raw[: len(raw) * (turn % 90) // 100])
+    elif turn % 5 == 2:
+        manifest.write_text("{" * (turn + 1))
+    elif turn % 5 == 3:
+        arrays.unlink()
+    else:
+        manifest.unlink()
+    folder.rename(folder.with_name(f"before-{turn}"))
+    copy.rename(folder)
+
+
+@pytest.mark.parametrize("runs", [5, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+def test_damaged_folders_are_refused_under_load(start, folder, write_tokens, writer, runs, record_property):
+    service = start({"colours": folder}, tokens=write_tokens, watch_seconds=0.05)
+    good = shutil.copytree(folder, folder.with_name("good"))
+    version = service.json("GET", "/v1/model")[1]["version"]
+    failures, answered, ended = [], [0], threading.Event()
+
+    def ask():
+        while not ended.is_set():
+            status, answer = service.json("POST", "/v1/predict", {"texts": TEXTS, "k": 3})
+            answered[0] += 1
+            if status != 200:
+                failures.append((status, answer))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for turn in range(runs):
+        damage(folder, turn)
+        assert service.json("POST", "/v1/reload", {}, headers=writer)[0] == 422
+        assert service.json("GET", "/v1/model")[1]["version"] == version
+        shutil.rmtree(folder)
+        shutil.copytree(good, folder)
+        shutil.rmtree(folder.with_name(f"before-{turn}"))
+    ended.set()
+    for thread in threads:
+        thread.join()
+    record_property(
+        "figure", f"damaged folders: {runs} refused, {answered[0]:,} requests beside them, {len(failures)} failed"
+    )
+    assert failures == []
+    assert answered[0] > runs
+
+
 def until(condition):
     end = time.monotonic() + 20
     while not condition():

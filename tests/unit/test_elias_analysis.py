@@ -58,8 +58,15 @@ def test_homes_and_kept_edges():
     edges = np.array([[0, 1], [1, -1]], np.int32)
     scores = np.array([[0.9, 0.3], [0.5, 0.0]], np.float32)
     assert clusters_per_label(edges, scores, 3).tolist() == [1, 2, 0]
-    kept = kept_partition_edges(edges, scores, np.array([0, 1, 1], np.int32), np.array([0.0, 0.4, 1.0]))
-    np.testing.assert_allclose(kept, [2 / 3, 1.0, np.nan])
+
+
+def test_kept_edges_are_a_share_of_those_of_stage_1():
+    """Stage 1 has the edges 0-0, 1-1, 1-2, 0-3; the index holds 0-0 (0.9), 1-1 (0.5), 0-3 (0.3), and not 1-2."""
+    edges = np.array([[0, 1, 3], [1, 0, -1]], np.int32)
+    scores = np.array([[0.9, 0.8, 0.3], [0.5, 1.0, 0.0]], np.float32)
+    partition = np.array([0, 1, 1, 0], np.int32)
+    kept = kept_partition_edges(edges, scores, partition, np.array([0.0, 0.4, 0.6, 1.0]))
+    np.testing.assert_allclose(kept, [3 / 4, 2 / 4, 1 / 4, 0])
 
 
 def test_the_plane_keeps_what_varies_most(random):

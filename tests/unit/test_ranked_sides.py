@@ -1,6 +1,7 @@
 """The ensemble with a ranker: what its sides find, and that the whole learns, saves, explains and repeats."""
 
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -8,15 +9,20 @@ import pytest
 from scipy import sparse
 
 import labelwood
-from labelwood.errors import DataError, ModelFileError
+from labelwood.errors import DataError, ModelFileError, ParamError
+from labelwood.metrics.propensity import inverse_propensity
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.cross_fitting import held_parts
+from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, with_unseen
 from labelwood.models.ensemble.label_words import LabelWords, words_of
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
-from labelwood.models.ensemble.near_rows import NearRows
+from labelwood.models.ensemble.near_rows import N_NEAR, NearRows
+from labelwood.models.ensemble.pairs import beside_each_other
+from labelwood.models.ensemble.sides import Sides, column_names
+from labelwood.models.ensemble.text_view import largest_of_rows
 from labelwood.models.ensemble.together import Together
-from labelwood.topk import TopK
+from labelwood.models.fit_input import checked_input
+from labelwood.topk import TopK, empty
 
 N_LABELS, N_WORDS = 40, 200
 
@@ -138,30 +144,73 @@ def test_words_of_a_name_are_stems():
     assert words_of("Bell-peppers, (Cherries) & potatoes glass") == ["bell", "pepper", "cherry", "potato", "glass"]
 
 
-def test_names_that_stand_in_a_row_are_proposed():
-    x = sparse.csr_matrix(np.array([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]], np.float32))
-    words = LabelWords.of(["bell peppers", "bells", "soup"], ["bell", "pepper", "tea", "soups"], x)
-    y = sparse.csr_matrix(np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0]], np.float32))
-    pairs = words.judged(x, y).pairs(x)
-    whole = {
-        (key // 3, key % 3) for key, share in zip(pairs.keys.tolist(), pairs.values[:, 0], strict=True) if share > 0.97
+class Silent:
+    """A model that answers nothing."""
+
+    def __init__(self, n_features):
+        self.n_features = n_features
+
+    def inputs(self, x, texts):
+        return x
+
+    def predict(self, x, k, n_threads):
+        return empty(x.shape[0], k)
+
+
+def candidates_of(sides, rows):
+    """{(row, label): {column: value}} of what the sides propose."""
+    keys, table = sides.table(rows, 1)
+    n_labels = len(sides.label_counts)
+    return {
+        divmod(key, n_labels): dict(zip(column_names(()), item, strict=True))
+        for key, item in zip(keys.tolist(), table.tolist(), strict=True)
     }
+
+
+def matrix(rows):
+    return sparse.csr_matrix(np.array(rows, np.float32))
+
+
+def test_names_that_stand_in_a_row_are_proposed():
+    x = matrix([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]])
+    y = matrix([[1, 0, 0], [0, 1, 1], [0, 0, 0]])
+    words = LabelWords.of(["bell peppers", "bells", "soup"], ["bell", "pepper", "tea", "soups"], x).judged(x, y)
+    sides = Sides((Silent(4),), NearRows.of(x, y), words, Together.of(y), np.ones(3, np.int64))
+    whole = {pair for pair, known in candidates_of(sides, x).items() if known["name: share"] > 0.97}
     assert whole == {(0, 0), (0, 1), (1, 1), (1, 2)}
 
 
 def test_names_are_found_in_texts_word_by_word():
     phrases = NamePhrases.of(("p:chrome", "Chrome OS", "os", "red apples"))
     said = phrases.rows(["Chrome os and chrome", "apples, red", "a red apple"])
-    y = sparse.csr_matrix(np.array([[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], np.float32))
-    pairs = phrases.judged(said, y).pairs(said)
-    found = dict(zip(pairs.keys.tolist(), pairs.values[:, :3].tolist(), strict=True))
-    assert found[0] == pytest.approx([2, 1, 0])  # twice, once outside "chrome os"
-    assert found[1] == pytest.approx([1, 1, 0])
-    assert found[2] == pytest.approx([1, 0, math.log(2)])
-    assert found[2 * 4 + 3] == pytest.approx([1, 1, math.log(2)])
-    assert set(found) == {0, 1, 2, 11}
-    right = dict(zip(pairs.keys.tolist(), pairs.values[:, 3].tolist(), strict=True))
-    assert right[0] > right[2]
+    x, y = sparse.csr_matrix((3, 2), dtype=np.float32), matrix([[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    sides = Sides(
+        (Silent(2),), NearRows.of(x, y), None, Together.of(y), np.ones(4, np.int64), phrases.judged(said, y)
+    )  # fmt: skip
+    known = candidates_of(sides, beside_each_other([x, said]))
+    found = {pair: [at[f"name: {c}"] for c in ("times", "alone", "first")] for pair, at in known.items()}
+    assert found[0, 0] == pytest.approx([2, 1, 0])  # twice, once outside "chrome os"
+    assert found[0, 1] == pytest.approx([1, 1, 0])
+    assert found[0, 2] == pytest.approx([1, 0, math.log(2)])
+    assert found[2, 3] == pytest.approx([1, 1, math.log(2)])
+    assert set(found) == {(0, 0), (0, 1), (0, 2), (2, 3)}
+    assert sides.phrases.right[0] > sides.phrases.right[2]
+
+
+def test_every_name_of_a_label_is_looked_for():
+    phrases = NamePhrases.of(("dogs\nfour-legged friend\nhounds", "cats"))
+    times = phrases.rows(["a hound", "My four-legged friend", "dogs, hounds and cats"])[:, :2].toarray()
+    assert times.tolist() == [[1, 0], [1, 0], [2, 1]]
+    kept = NamePhrases.restore(phrases.arrays())
+    assert kept.label_names == phrases.label_names
+
+
+def test_labels_are_found_by_what_they_are_called(data):
+    ids = tuple(f"x:{label}" for label in range(data.n_labels))
+    named = replace(data, label_names=ids, label_words=data.label_names)
+    model, plain = (Ensemble(n_threads=1, ranker_rows=300).fit(rows) for rows in (named, data))
+    assert np.array_equal(model.predict(data.x).labels, plain.predict(data.x).labels)
+    assert model.label_names_ == ids
 
 
 def test_texts_are_used_where_they_come(data, tmp_path):
@@ -177,6 +226,85 @@ def test_texts_are_used_where_they_come(data, tmp_path):
     assert "its name is in the text, from word" in why.text()
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(both, 3).scores, top.scores)
+
+
+def with_texts(data):
+    """The same rows with their words as texts."""
+    texts = [" ".join(data.feature_names[word] for word in row.indices) + " x" for row in data.x]
+    return replace(data, texts=texts)
+
+
+def test_views_of_texts_have_models_of_their_own(data, tmp_path):
+    both = with_texts(data)
+    model = Ensemble(n_threads=1, ranker_rows=300, views="characters,pairs").fit(both)
+    assert model.structure()["pairs, columns"] > 20
+    assert model.structure()["characters, columns"] > 100
+    top = model.predict(both, 3)
+    assert model.evaluate(both)["P@1"] > 80
+    said = {c.side for c in model.explain(both.take([0]), int(top.labels[0, 0])).contributions}
+    assert any(side.startswith("the characters say") for side in said)
+    assert any(side.startswith("the pairs say") for side in said)
+    single = model.predict(both.take([5]), 3)
+    np.testing.assert_array_equal(single.labels[0], top.labels[5])
+    np.testing.assert_array_equal(single.scores[0], top.scores[5])
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(labelwood.load(tmp_path / "m").predict(both, 3).scores, top.scores)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(both, 3).scores, top.scores)
+
+
+def test_a_view_by_which_held_out_rows_do_not_gain_is_left_out(data, monkeypatch):
+    monkeypatch.setattr(Lessons, "quality", lambda lessons, settings: -lessons.table.shape[1])
+    model = Ensemble(n_threads=1, ranker_rows=300).fit(with_texts(data))
+    assert model.fitted_.ranked.sides.views == ()
+    assert model.predict(with_texts(data), 3).labels[0, 0] in data.y[0].indices
+
+
+def test_quality_is_the_ndcg_of_rows_that_the_ranker_has_not_seen(data):
+    random = np.random.default_rng(0)
+    y = sparse.csr_matrix(random.random((600, 10)) < 0.2, dtype=np.float32)
+    keys = np.arange(6000)
+    told = y.toarray().ravel().astype(np.float32)
+    guessed = random.random(6000).astype(np.float32)
+    good, bad = (Lessons(keys, np.column_stack([column, guessed]), y) for column in (told, guessed))
+    settings = Ensemble(n_threads=1)._settings()
+    filled = np.mean(np.diff(y.indptr)[::3] > 0)
+    assert good.quality(settings) == pytest.approx(filled, abs=1e-6)
+    assert bad.quality(settings) < 0.8 * filled
+
+
+def test_the_ranker_learns_what_to_think_of_labels_without_rows():
+    few = checked_input(named_problem(n_labels=700, n_words=1600))
+    taught = with_unseen(few, 0)
+    before, after = (np.bincount(d.y.indices, minlength=700) for d in (few, taught))
+    gone = (before > 0) & (after == 0)
+    assert 0 < gone.sum() < 0.1 * 700
+    assert before[gone].max() <= 20
+    np.testing.assert_array_equal(before[~gone], after[~gone])
+
+
+def test_views_that_cannot_be_are_refused(data):
+    with pytest.raises(DataError, match="needs texts"):
+        Ensemble(n_threads=1, views="characters").fit(data)
+    with pytest.raises(ParamError, match="unknown view"):
+        Ensemble(n_threads=1, views="charaters").fit(with_texts(data))
+
+
+def test_rare_labels_are_favoured(data):
+    plain = Ensemble(n_threads=1, ranker_rows=300).fit(data)
+    rare = Ensemble(n_threads=1, ranker_rows=300, favour=1).fit(data)
+    weights = inverse_propensity(data.y)
+    expected = plain.predict(data, N_LABELS).to_csr(N_LABELS).toarray() * (weights / weights.max())
+    np.testing.assert_allclose(rare.predict(data, N_LABELS).to_csr(N_LABELS).toarray(), expected, rtol=1e-5, atol=1e-7)
+    top = rare.predict(data.x[0], 1)
+    assert rare.explain(data.x[0], int(top.labels[0, 0])).score == pytest.approx(float(top.scores[0, 0]), rel=1e-5)
+
+
+def test_the_largest_values_of_rows_stay():
+    rows = matrix([[1, 3, 2, 3], [0, 1, 0, 0], [2, 2, 2, 2]])
+    kept = [[0, 3, 0, 3], [0, 1, 0, 0], [2, 2, 0, 0]]
+    np.testing.assert_array_equal(largest_of_rows(rows, 2).toarray(), kept)
+    assert largest_of_rows(rows, 4) is rows
 
 
 def test_a_tagger_hands_texts_on(data):
@@ -196,29 +324,29 @@ def test_nearest_rows_are_those_of_a_full_product():
     y = sparse.random(200, 20, 0.1, "csr", np.float32, random_state=random)
     y.data[:] = 1
     queries = sparse.random(30, 50, 0.1, "csr", np.float32, random_state=random)
-    near, similarities = NearRows.of(x, y).search(queries, 2)
+    sides = Sides((Silent(50),), NearRows.of(x, y), None, Together.of(y), np.ones(20, np.int64))
     unit = [m.toarray() / np.maximum(np.linalg.norm(m.toarray(), axis=1, keepdims=True), 1e-12) for m in (queries, x)]
-    full = np.sort(unit[0] @ unit[1].T, axis=1)[:, ::-1][:, : near.shape[1]]
-    np.testing.assert_allclose(similarities, full, atol=1e-5)
-    row, place = 4, 2
-    assert similarities[row, place] == pytest.approx(float(unit[0][row] @ unit[1][near[row, place]]), abs=1e-5)
-    pairs, closest = NearRows.of(x, y).pairs(queries, 1)
-    np.testing.assert_allclose(closest, full[:, 0], atol=1e-5)
-    for key, (votes, best, early) in zip(pairs.keys.tolist(), pairs.values.tolist(), strict=True):
-        has = y.toarray()[near[key // 20], key % 20] * (near[key // 20] >= 0)
-        assert votes == pytest.approx(
-            float((has * similarities[key // 20]).sum() / similarities[key // 20].sum()), abs=1e-5
-        )
-        assert best == pytest.approx(float((has * similarities[key // 20]).max()), abs=1e-5)
-        assert early == has[:5].sum()
+    similar = unit[0] @ unit[1].T
+    assert (similar > 0).sum() > N_NEAR * 30
+    for (row, label), known in candidates_of(sides, queries).items():
+        near = [r for r in np.argsort(-similar[row], kind="stable")[:N_NEAR] if similar[row, r] > 0]
+        has = y.toarray()[near, label] * similar[row, near]
+        assert known["similar rows: votes"] == pytest.approx(has.sum() / similar[row, near].sum(), abs=1e-5)
+        assert known["similar rows: closest"] == pytest.approx(has.max(), abs=1e-5)
+        assert known["similar rows: first five"] == np.count_nonzero(has[:5])
+        assert known["row: closest row"] == pytest.approx(similar[row].max(), abs=1e-5)
 
 
 def test_companions_are_shares_of_rows():
-    y = sparse.csr_matrix(np.array([[1, 1, 0], [1, 1, 0], [1, 0, 1]], np.float32))
+    y = matrix([[1, 1, 0], [1, 1, 0], [1, 0, 1]])
     beside = Together.of(y)
     assert beside.shares.toarray()[0].tolist() == pytest.approx([0, 2 / 6, 0])  # once together is an accident
-    pairs = beside.pairs(TopK.from_lists([[(0, 0.5)]], 3))
-    assert dict(zip(pairs.keys.tolist(), pairs.values[:, 0].tolist(), strict=True)) == pytest.approx({1: 0.5 * 2 / 6})
+    model = Silent(2)
+    model.predict = lambda x, k, n_threads: TopK.from_lists([[(0, 0.5)]], 3)
+    x = sparse.csr_matrix((3, 2), dtype=np.float32)
+    known = candidates_of(Sides((model,), NearRows.of(x, y), None, beside, np.ones(3, np.int64)), x[:1])
+    assert known[0, 1]["beside: beside"] == pytest.approx(0.5 * 2 / 6)
+    assert set(known) == {(0, 0), (0, 1)}
 
 
 @pytest.mark.parametrize(("n_rows", "n_parts"), [(1000, 3), (4000, 1)])

@@ -228,6 +228,7 @@ def test_unknown_format_and_policy(tmp_path):
     with pytest.raises(ParamError, match="on_bad_row must be one of error, skip"):
         read_table(path, format="csv", on_bad_row="ignore")
     tables = {"csv", "tsv", "jsonl", "parquet", "excel", "documents", "fasttext", "annif", "pecos", "libmultilabel"}
+    tables |= {"label-studio", "argilla"}
     assert tables == set(format_names("texts"))
 
 

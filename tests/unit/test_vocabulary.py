@@ -63,6 +63,12 @@ def test_turtle(thesaurus):
     assert thesaurus.speaking("de").language == "en"
 
 
+def test_what_labels_are_called(thesaurus):
+    asked = ["http://x/dogs", "http://x/poodles", "http://x/other"]
+    assert thesaurus.called(asked) == ["dogs\nhounds", "poodles", "http://x/other"]
+    assert thesaurus.speaking("fi").called(asked) == ["koirat", "poodles", "http://x/other"]
+
+
 def test_hierarchy(thesaurus):
     assert thesaurus.parents("http://x/dogs") == ["http://x/animals"]  # told by narrower
     assert thesaurus.children("http://x/dogs") == ["http://x/poodles"]

@@ -1,6 +1,7 @@
 // Boosted decision trees over features in bins: training with the logistic loss, and the margins that the trees give.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 namespace lw {
 
@@ -20,6 +21,7 @@ struct BoostingSettings {
     double rate;             // what every tree's answer is multiplied with
     double ridge;            // added to the second derivatives of a leaf
     double base;             // the margin before the first tree
+    double negative_weight;  // how much an item counts that is not right
     int n_threads;
 };
 
@@ -44,8 +46,25 @@ struct FlatTrees {
     std::int32_t n_nodes;  // of a tree
 };
 
-// margins (n_items): base plus the leaves' values, for features (n_items, n_features).
-void boosted_margins(const FlatTrees& trees, double base, const float* features, std::int64_t n_items, std::int32_t n_features,
-                     int n_threads, float* margins);
+// The trees packed for answering: every leaf leads to itself, so that items go down a tree side by side, without branches.
+class QuickTrees {
+public:
+    // Every node must lead to nodes behind it within its tree.
+    QuickTrees(const FlatTrees& trees, double base);
+
+    // margins (n_items): base plus the leaves' values, for features (n_items, n_features).
+    void margins(const float* features, std::int64_t n_items, std::int32_t n_features, float* margins) const;
+
+private:
+    struct Node {
+        float threshold;
+        std::int16_t feature, left;
+    };
+    std::vector<Node> nodes_;  // (n_trees, n_nodes)
+    std::vector<float> values_;
+    std::vector<std::int32_t> depths_;
+    std::int32_t n_nodes_;
+    double base_;
+};
 
 }  // namespace lw

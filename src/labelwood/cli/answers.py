@@ -19,11 +19,12 @@ Rows = Iterable[tuple[str, list[tuple[int, str, float, str | None]]]]
 SCORE = "score"
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse a file name whose ending does not say the format."""
-    if path.suffix.lower() not in (*_TEXT_WRITERS, ".npz"):
-        known = ", ".join([*_TEXT_WRITERS, ".npz"])
-        raise ParamError(f"--out {path}: the ending must say the format, one of {known}")
+def check_suffix(path: Path, others: Sequence[str] = ()) -> None:
+    """Refuse a file name whose ending does not say the format; others: endings of tables that could be written too."""
+    known = (*_TEXT_WRITERS, ".npz")
+    if path.suffix.lower() not in known:
+        every = ", ".join(dict.fromkeys([*others, *known]))
+        raise ParamError(f"--out {path}: the ending must say the format, one of {every}")
 
 
 def write_file(

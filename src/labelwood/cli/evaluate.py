@@ -21,8 +21,8 @@ def command(
     model: options.ModelFolder,
     data: options.DataFile,
     k: Annotated[
-        list[int] | None,
-        typer.Option("-k", metavar="K", min=1, help="Report at K; repeatable. Default: 1 3 5."),
+        list[str] | None,
+        typer.Option("-k", metavar="K,...", help="Report at K, such as 1,5,10; repeatable. Default: 1,3,5."),
     ] = None,
     per_label: Annotated[
         Path | None,
@@ -70,7 +70,7 @@ def command(
     from labelwood.errors import DataError, ParamError
     from labelwood.topk import checked_k
 
-    ks = sorted(set(k or (1, 3, 5)))
+    ks = _places(k or ["1,3,5"])
     if per_label is not None:
         if per_label.suffix.lower() not in (".csv", ".tsv"):
             raise ParamError(f"--per-label {per_label}: the ending must be .csv or .tsv")
@@ -148,6 +148,17 @@ def command(
         show_table(what, columns, worst)
     if cost:
         show("search, mean per row: " + ", ".join(f"{what} {value:.2f}" for what, value in cost.items()))
+
+
+def _places(given: Sequence[str]) -> list[int]:
+    """The numbers of "1,5" and "10", each once, the smallest first."""
+    from labelwood.errors import ParamError
+
+    numbers = [number.strip() for text in given for number in text.split(",")]
+    for number in numbers:
+        if not number.isdecimal() or int(number) < 1:
+            raise ParamError(f"-k takes whole numbers from 1 with commas between, such as 1,5,10, but got {number!r}")
+    return sorted({int(number) for number in numbers})
 
 
 def _sentence(metrics: Mapping[str, float], ks: Sequence[int], loaded: Any, y: Any) -> str:

@@ -50,6 +50,7 @@ def command(
                 "score": reason.score,
                 "contributions": parts,
                 "votes": votes,
+                "sides": [{"side": side, "contribution": push} for side, push in reason.sides],
                 "bias": reason.rest,
             }
         )
@@ -67,9 +68,9 @@ def command(
 
 
 def pushes_of(reason: TagReason) -> list[tuple[str, float]]:
-    """What pushes for or against the label: words, and training rows that voted."""
+    """What pushes for or against the label: words, training rows that voted, and other sides."""
     votes = [(f"row {vote.row}: {vote.text[:60]}".rstrip(": "), vote.push) for vote in reason.voters]
-    return [*reason.words, *votes]
+    return [*reason.words, *votes, *reason.sides]
 
 
 def _reason(loaded: Loaded, text: str | None, data: Path | None, row: int, label: str | None) -> TagReason:

@@ -24,13 +24,13 @@ def command(
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
-    """List the tags of a tagger, or change them without training.
+    """List a tagger's tags, or change them without training.
 
     A retired tag is never answered until it is taught or added again; a forbidden one is refused in corrections, too.
     """
     from dataclasses import asdict
 
-    from labelwood.cli.changing import Changing
+    from labelwood.changing import Changing
     from labelwood.cli.console import show, show_json, show_table
     from labelwood.errors import ParamError, unknown_name
     from labelwood.tagger.label_changes import ACTIONS

@@ -35,9 +35,10 @@ def command(
     """
     from dataclasses import asdict
 
-    from labelwood.cli.changing import Changing
+    from labelwood.changing import Changing
     from labelwood.cli.console import show, show_json
     from labelwood.cli.inputs import read_data
+    from labelwood.cli.loaded import training_form
     from labelwood.cli.progress import shown
     from labelwood.errors import DataError
     from labelwood.tagger.journal import journal_path, read_journal
@@ -53,6 +54,7 @@ def command(
                 labels=labels,
                 separator=separator,
                 format=format,
+                like=training_form(model, changing.manifest["extra"]),
                 on_bad_row=on_bad_row,
                 progress=progress,
                 quiet=quiet or json,

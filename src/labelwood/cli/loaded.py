@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from labelwood.topk import TopK
 
 
+def training_form(folder: Path, extra: Mapping[str, Any]) -> TableForm | None:
+    """How the training table of a model folder was read; None if the folder does not say. extra: of its manifest."""
+    from labelwood.data.dataset import TableForm
+
+    if "table" not in extra:
+        return None
+    try:
+        return TableForm.restored(extra["table"])
+    except DataError as error:
+        raise ModelFileError(f"{folder}: 'table' in its manifest is damaged: {error}") from None
+
+
 class Loaded:
     """What a saved folder holds, and how to ask it."""
 
@@ -53,14 +65,7 @@ class Loaded:
     @property
     def form(self) -> TableForm | None:
         """How the training table was read; None if the folder does not say."""
-        from labelwood.data.dataset import TableForm
-
-        if "table" not in self.extra:
-            return None
-        try:
-            return TableForm.restored(self.extra["table"])
-        except DataError as error:
-            raise ModelFileError(f"{self.folder}: 'table' in its manifest is damaged: {error}") from None
+        return training_form(self.folder, self.extra)
 
     @property
     def no_labels(self) -> str | None:
@@ -167,11 +172,12 @@ class Loaded:
         why = self.model.explain(row.features(), label)
         pushes = why.by_feature()
         voters = tuple(Voter(vote.row, "", vote.contribution) for vote in why.voters())
-        rest = pushes.pop(-1, 0.0) - sum(voter.push for voter in voters)
+        sides = tuple(why.sides())
+        rest = pushes.pop(-1, 0.0) - sum(voter.push for voter in voters) - sum(push for _, push in sides)
         names = row.feature_names
         named = [(names[f] if names is not None else f"feature {f}", push) for f, push in pushes.items()]
         words = tuple(sorted(named, key=lambda item: (-abs(item[1]), item[0])))
-        return TagReason(self.name(label), why.score, words, voters, rest, why)
+        return TagReason(self.name(label), why.score, words, voters, rest, why, sides)
 
     def search_figures(self, data: Dataset, ks: Sequence[int]) -> dict[str, float]:
         """What the model's search costs at each k, mean per row; empty for models that do not search."""

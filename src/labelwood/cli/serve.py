@@ -31,6 +31,10 @@ def command(
     learn: Annotated[
         bool, typer.Option("--learn", help="Take corrections (needs a token for writing), into DIR.corrections.jsonl.")
     ] = False,
+    change_labels: Annotated[
+        bool,
+        typer.Option("--change-labels", help="Let labels be added, renamed, merged, retired (needs a write token)."),
+    ] = False,
     rate: Annotated[
         float | None, typer.Option("--rate", metavar="N", min=0.01, help="Requests a second that one client may make.")
     ] = None,
@@ -55,6 +59,7 @@ def command(
         port=port,
         workers=workers,
         learn=learn,
+        change_labels=change_labels,
         verify=verify,
         access_log=access_log,
         tokens=read_tokens(tokens) if tokens is not None else Tokens(),

@@ -32,7 +32,7 @@ def check_out(out: Path | None, shape: str, *, reasons: bool) -> bool:
     if reasons and not table:
         raise ParamError(f"--reasons are a column of a table, so they need --out with one of {', '.join(ENDINGS)}")
     if out is not None and not table:
-        check_suffix(out)
+        check_suffix(out, ENDINGS if shape == "wide" else ())
     return table
 
 

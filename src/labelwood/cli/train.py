@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from labelwood.progress import Progress
     from labelwood.tagger.tagger import Tagger
 
+PLAIN = "none"  # --lang none: plain words, whatever the language
+
 
 def command(
     data: options.DataFile,
@@ -36,6 +38,14 @@ def command(
             help="The most accurate answers, for more time: the model ensemble.",
         ),
     ] = False,
+    favour: Annotated[
+        str | None,
+        typer.Option(
+            "--favour",
+            metavar="rare|NUMBER",
+            help="With --best: rare labels before frequent ones that are as likely; a number from 0 (not) to 1 (rare).",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -64,8 +74,9 @@ def command(
         str | None,
         typer.Option(
             "--lang",
-            metavar="auto|CODE",
-            help="The language of the texts, such as de or fi+sv: inflected words count as one. auto: detect and try.",
+            metavar="auto|CODE|none",
+            help="The language of the texts, such as de or fi+sv: inflected words count as one. auto: detect and try; "
+            "none: plain words. Default without --model: auto for 2,500 texts and more that are not English.",
         ),
     ] = None,
     vocab: Annotated[
@@ -124,6 +135,7 @@ def command(
     import time
 
     from labelwood.calibration.held_out import SMALLEST_ROWS
+    from labelwood.cli.choices import model_choice
     from labelwood.cli.console import count, say, show, show_json, size
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
@@ -140,12 +152,14 @@ def command(
         if model is not None or tree is not None:
             raise ParamError("--best is the model ensemble: leave out --model and --tree")
         model = "ensemble"
+    if favour is not None and model != "ensemble":
+        raise ParamError("--favour is a choice of --best: add it, or leave --favour out")
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
     settings = Settings(
         model or AUTO,
-        [*(set_ or []), *given_tree],
+        [*(set_ or []), *given_tree, *([] if favour is None else [f"favour={'1' if favour == 'rare' else favour}"])],
         seed,
         threads,
         assign=assign,
@@ -172,12 +186,14 @@ def command(
         )
         rows = trained_rows(rows, unlabelled)
         tell(rows.notes, quiet=quiet or json)
-        trained = train(rows, settings, progress, budget)
+        trained, reasons, notes = train(rows, settings, progress, budget)
+        if settings.name == AUTO:
+            reasons = [model_choice(rows, trained), *reasons]
         seconds = time.perf_counter() - start
         base = {} if rows.index_base is None else {"index_base": rows.index_base}
         check_folder(out, force=force)  # another program may have saved there meanwhile
         table = {} if rows.form is None else {"table": rows.form.saved()}
-        choices = list(getattr(trained, "notes_", ()))
+        choices = [*reasons, *notes]
         said = {"choices": choices} if choices else {}
         trained.save(out, extra={"data": str(data)} | base | table | said, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
@@ -199,8 +215,10 @@ def command(
         show_json(facts)
         return
     if not quiet:
-        for choice in choices:
-            say(f"note: {choice}")
+        for reason in reasons:
+            say(reason)
+        for note in notes:
+            say(f"note: {note}")
     what = f"{count(rows.n_rows, 'row')} with {count(rows.n_labels, 'label')}"
     show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
     if calibration is not None:
@@ -265,7 +283,7 @@ class Settings:
             from labelwood.vocabulary.read import read_vocabulary
 
             self.vocabulary = read_vocabulary(vocab)
-        if lang not in (None, "auto"):
+        if lang not in (None, "auto", PLAIN):
             from labelwood.features.languages import checked_codes
 
             checked_codes(str(lang), "--lang")
@@ -293,23 +311,34 @@ class Settings:
             declared.checked(self.features, "features")
 
 
-def train(data: Dataset, settings: Settings, progress: Progress, memory: int | None = None) -> Tagger | Model[Any, Any]:
-    """The trained Tagger if the rows are texts, else the trained model."""
+def train(
+    data: Dataset, settings: Settings, progress: Progress, memory: int | None = None
+) -> tuple[Tagger | Model[Any, Any], list[str], list[str]]:
+    """(the trained Tagger if the rows are texts, else the trained model; why it has these words; other notes)."""
+    from labelwood.cli.choices import words_choice
     from labelwood.errors import ParamError
     from labelwood.models.registry import AUTO, model_class, recommended_model
     from labelwood.tagger.tagger import Tagger
 
     if data.x is None:
+        lang = settings.lang
+        reasons: list[str] = []
+        if lang is None and settings.name == AUTO and not settings.features:
+            lang, reasons = words_choice(data.texts or ())
         tagger = Tagger(
             settings.name,
             features=settings.features,
             model_params=settings.model_params,
             keep_rows=settings.keep_rows,
             assign=settings.assign,
-            lang=settings.lang,
+            lang=None if lang == PLAIN else lang,
             vocabulary=settings.vocabulary,
         )
-        return tagger.fit(data, memory=memory, progress=progress)
+        tagger.fit(data, memory=memory, progress=progress)
+        notes = list(tagger.notes_)
+        if lang != settings.lang:
+            reasons = [f"words: {notes.pop(0)} (--lang none takes plain words)"]
+        return tagger, reasons, notes
     of_texts = {
         "--keep-rows": settings.keep_rows is not None,
         "--set features.*": bool(settings.features),
@@ -321,4 +350,4 @@ def train(data: Dataset, settings: Settings, progress: Progress, memory: int | N
         if given:
             raise ParamError(f"{data.source}: holds features, not texts; {option} is for texts")
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
-    return model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)
+    return model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress), [], []

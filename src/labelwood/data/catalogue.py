@@ -110,5 +110,11 @@ def recognised(path: Path) -> KnownData | None:
     return None
 
 
+def folder_named(root: Path, name: str) -> Path | None:
+    """The folder in `root` with that name, however it is written ('EURLex-4K', 'eurlex_4k'); None if there is none."""
+    folders = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    return next((path for path in folders if _plain(path.name) == _plain(name)), None)
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())

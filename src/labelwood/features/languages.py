@@ -130,13 +130,7 @@ def detect(text: str, among: Sequence[str] | None = None) -> str | None:
     A word counts one part of n if n languages have it; where that is a tie, pairs of letters decide. among: the only
     codes to choose from.
     """
-    votes: dict[str, float] = {}
-    table = _languages_of_words()
-    for word in _WORD.findall(text.lower()):
-        codes = table.get(word, ())
-        for code in codes:
-            if among is None or code in among:
-                votes[code] = votes.get(code, 0.0) + 1 / len(codes)
+    votes = _votes(text, among)
     if not votes:
         return None
     most = max(votes.values())
@@ -146,6 +140,36 @@ def detect(text: str, among: Sequence[str] | None = None) -> str | None:
     profiles = _letter_profiles()
     pairs = _letter_pairs(text.lower())
     return max(tied, key=lambda code: (sum(profiles[code].get(pair, _UNSEEN) for pair in pairs), code))
+
+
+def language_shares(text: str, among: Sequence[str]) -> list[tuple[str | None, float]]:
+    """(language, its share of the votes) of all that may be, the largest first; None has the share 1 if nothing shows.
+
+    ParamError names a language that cannot be told from others.
+    """
+    for code in among:
+        if code not in _FREQUENT:
+            raise ParamError(unknown_name("language", code, _FREQUENT))
+    votes = _votes(text, None)
+    total = sum(votes.values())
+    shares: list[tuple[str | None, float]] = [
+        (code, votes.get(code, 0.0) / total if total else 0.0) for code in dict.fromkeys(among)
+    ]
+    best = detect(text, among)  # pairs of letters decide between equal shares
+    rest = max(0.0, 1.0 - sum(share for _, share in shares))
+    return sorted([*shares, (None, rest)], key=lambda entry: (-entry[1], entry[0] != best, entry[0] or "~"))
+
+
+def _votes(text: str, among: Sequence[str] | None) -> dict[str, float]:
+    """Code -> the parts of the text's frequent words that speak for it."""
+    votes: dict[str, float] = {}
+    table = _languages_of_words()
+    for word in _WORD.findall(text.lower()):
+        codes = table.get(word, ())
+        for code in codes:
+            if among is None or code in among:
+                votes[code] = votes.get(code, 0.0) + 1 / len(codes)
+    return votes
 
 
 def languages_of(texts: Sequence[str]) -> tuple[str, ...]:

@@ -239,6 +239,11 @@ class Model(Estimator, ABC, Generic[P, F]):
         """The nDCG@5 of the answers for rows x with labels y, per cent: what scikit-learn compares settings by."""
         return self.evaluate(x, y, ks=(SCORED_AT,))[f"nDCG@{SCORED_AT}"]
 
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What training has to say to the person, a sentence each; a loaded model has nothing to say."""
+        return self.fitted_.notes()
+
     def search_figures(self, x: Any, k: int = 5) -> dict[str, float]:
         """What finding k labels costs on average over the rows of x, by name; empty if the method does not search."""
         state = self.fitted_

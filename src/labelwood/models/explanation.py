@@ -93,8 +93,11 @@ class Explanation:
         strongest = sorted(sums.items(), key=lambda item: (-abs(item[1]), item[0]))[:n]
         named = [(f"feature {f}" if feature_names is None else feature_names[f], push) for f, push in strongest]
         named += [(f"training row {vote.row}", vote.contribution) for vote in self.voters(n)]
-        named += [(c.side, c.contribution) for c in self.contributions if c.side and c.feature < 0]
-        return sum_text(named, self)
+        return sum_text([*named, *self.sides()], self)
+
+    def sides(self) -> list[tuple[str, float]]:
+        """What sides of an ensemble say and push that belongs to no single feature."""
+        return [(c.side, c.contribution) for c in self.contributions if c.side and c.feature < 0]
 
 
 def sum_text(pushes: Sequence[tuple[str, float]], explanation: Explanation) -> str:

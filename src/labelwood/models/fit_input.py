@@ -44,8 +44,9 @@ class FitInput:
     """Checked training rows and what came with them.
 
     x: float32 CSR (n_rows, n_features). y: CSR of ones (n_rows, n_labels). texts: one a row, for models that read them.
-    feature_names: the words behind the columns of x. row_weights: how much each row counts, if not all the same.
-    tree, negatives, label_graph: what some models take in place of their own.
+    feature_names: the words behind the columns of x. called: the names of every label, one a line, where its own is an
+    id. row_weights: how much each row counts, if not all the same. tree, negatives, label_graph: what some models take
+    in place of their own.
     """
 
     x: sparse.csr_matrix
@@ -58,6 +59,7 @@ class FitInput:
     tree: LabelTree | None = None
     negatives: sparse.csr_matrix | None = None
     label_graph: Any = None
+    called: tuple[str, ...] | None = None
     progress: Progress = SILENT
 
     @property
@@ -69,6 +71,11 @@ class FitInput:
     def label_names(self) -> tuple[str, ...] | None:
         """The names of the labels, if they have some."""
         return self.classes.names
+
+    @property
+    def label_words(self) -> tuple[str, ...] | None:
+        """What each label is called: its names, one a line, the usual one first; None if labels are but numbers."""
+        return self.label_names if self.called is None else self.called
 
     def trained_on(self) -> TrainedOn:
         """What a model keeps of this input."""
@@ -112,6 +119,7 @@ def checked_input(
         names = None if x.label_names is None else tuple(x.label_names)
         features, labels, classes = as_features(x.features()), as_labels(x.y), Classes(x.n_labels, names=names)
         texts, feature_names, columns = x.texts, x.feature_names, None
+        called = None if x.label_words is None else tuple(x.label_words)
     else:
         if y is None:
             raise DataError(
@@ -120,7 +128,7 @@ def checked_input(
         columns = column_names(x)
         features = as_features(x)
         labels, classes = understood(y)
-        texts, feature_names = None, columns
+        texts, feature_names, called = None, columns, None
     check_same_rows(features, labels)
     if features.shape[0] == 0:
         raise DataError(f"{what} needs at least one row")
@@ -136,6 +144,7 @@ def checked_input(
         texts=texts,
         feature_names=feature_names,
         column_names=columns,
+        called=called,
         row_weights=_checked_weights(sample_weight, features.shape[0]),
         tree=tree,
         negatives=spare,

@@ -46,6 +46,11 @@ class Fitted(ABC, Generic[P]):
         """The number of label columns."""
         return self.trained_on.n_labels
 
+    @property
+    def saw_texts(self) -> bool:
+        """True if it learnt from texts beside features, so that features alone cannot train it again."""
+        return False
+
     # answering
 
     @abstractmethod
@@ -73,6 +78,10 @@ class Fitted(ABC, Generic[P]):
     def structure(self) -> dict[str, float]:
         """What the state is made of, by name, for people; empty if there is nothing to tell."""
         return {}
+
+    def notes(self) -> tuple[str, ...]:
+        """What training has to say to the person, a sentence each; a loaded state has nothing to say."""
+        return ()
 
     def repeated_settings(self) -> P:
         """The settings that train another model like this one: what training chose on held-out rows is fixed."""

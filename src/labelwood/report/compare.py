@@ -5,9 +5,7 @@ Finished runs are kept, by data, settings and version, so a comparison that was 
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ from labelwood.errors import DataError, ParamError
 from labelwood.progress import SILENT, Progress
 from labelwood.report.compare_data import Parts, store
 from labelwood.report.compare_figures import WIDTH, Answered, Judged, figures, judged, sample_rows, spare_places
-from labelwood.report.compare_process import RunError, run_task
+from labelwood.report.compare_process import RunError, run_name, run_task
 from labelwood.report.machine import machine_card
 from labelwood.topk import TopK
 
@@ -137,12 +135,8 @@ def _check(entries: Sequence[Entry]) -> None:
 
 def _folder_name(entry: Entry, fingerprint: str, k: int, n_threads: int | None) -> str:
     """The name of a run's folder: another data set, setting or version is another folder."""
-    key = json.dumps(
-        [fingerprint, entry.name, dict(entry.parameters), dict(entry.features), k, n_threads, __version__],
-        sort_keys=True,
-    )
-    readable = re.sub(r"[^\w.-]+", "_", entry.name)
-    return f"{readable}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    key = [fingerprint, entry.name, dict(entry.parameters), dict(entry.features), k, n_threads, __version__]
+    return run_name(entry.name, key)
 
 
 def _reuse(run: Run) -> None:

@@ -80,6 +80,8 @@ def store(part: Dataset, folder: Path) -> None:
     for letter, matrix in (("x", part.x), ("y", part.y)):
         if matrix is not None:
             sparse.save_npz(folder / f"{letter}.npz", matrix, compressed=False)
+    if part.filter_pairs is not None:
+        np.save(folder / "filter_pairs.npy", part.filter_pairs)
     with whole_file(done) as path:
         path.write_text(json.dumps({name: getattr(part, name) for name in STRINGS}), encoding="utf-8")
 
@@ -88,4 +90,6 @@ def stored(folder: Path) -> Dataset:
     """The part that `store` kept."""
     strings: dict[str, Any] = json.loads((folder / "strings.json").read_text(encoding="utf-8"))
     x = sparse.load_npz(folder / "x.npz") if (folder / "x.npz").is_file() else None
-    return Dataset(x, sparse.load_npz(folder / "y.npz"), **strings)
+    pairs = folder / "filter_pairs.npy"
+    filter_pairs = np.load(pairs, allow_pickle=False) if pairs.is_file() else None
+    return Dataset(x, sparse.load_npz(folder / "y.npz"), filter_pairs=filter_pairs, **strings)

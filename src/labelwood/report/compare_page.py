@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from html import escape
 from pathlib import PurePath
 
@@ -11,7 +9,8 @@ from labelwood.metrics.bands import BANDS
 from labelwood.metrics.evaluate import DEFAULT_KS
 from labelwood.report import compare_words as words
 from labelwood.report.compare_words import Report
-from labelwood.report.pictures import STYLE, Axis, bars, key, lines, scatter, whiskers
+from labelwood.report.page_parts import NUMBERS, document, figure, table, table_rows
+from labelwood.report.pictures import Axis, bars, key, lines, scatter, whiskers
 
 MEANINGS = {
     "P": "the share of the first answers that is right",
@@ -20,29 +19,6 @@ MEANINGS = {
     "R": "the share of a row's labels that is found",
     "F1": "the balance of both, mean over rows",
 }
-NUMBERS = "report"  # the id of the element that holds the numbers
-_CSS = """
-:root{color-scheme:light dark;--bg:#fff;--fg:#1a1a1a;--soft:#f3f4f6;--rule:#cfd4da}
-@media (prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e8e8e8;--soft:#20252a;--rule:#454c54}}
-body{background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;
-max-width:1080px;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid var(--rule)}
-h3{font-size:1rem;margin-bottom:.3rem}
-.lead{background:var(--soft);padding:.8rem 1.1rem;border-radius:.5rem}.lead p{margin:.3rem 0}
-.row{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0;min-width:0}figcaption{font-size:.85rem;max-width:36rem}
-svg{max-width:100%;height:auto}
-.wide{overflow-x:auto;margin-top:.8rem}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
-th{vertical-align:bottom}td{white-space:nowrap}
-th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--rule)}
-th:first-child,td:first-child{text-align:left}th[colspan]{padding-top:.8rem}td.word{white-space:normal;text-align:left}
-td.best{font-weight:700}ul.key{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.4rem 0}
-ul.key svg{vertical-align:-3px}blockquote{margin:.4rem 0;padding:.4rem .8rem;background:var(--soft);border-radius:.4rem}
-pre{background:var(--soft);padding:.7rem 1rem;overflow-x:auto;border-radius:.4rem;white-space:pre-wrap}
-.right{font-weight:700}.answer{white-space:nowrap}.small{font-size:.85rem}
-@media print{:root{--bg:#fff;--fg:#000;--soft:#fff;--rule:#888}body{max-width:none;margin:0;font-size:10pt}
-figure,table,article{break-inside:avoid}h2{break-after:avoid}details{display:block}table{font-size:7.5pt}
-th,td{padding:.15rem .35rem}.wide{overflow:visible}}
-"""
 
 
 def page(report: Report, command: str) -> str:
@@ -60,14 +36,7 @@ def page(report: Report, command: str) -> str:
         _samples(report),
         _repeat(report, command),
     ]
-    numbers = json.dumps({**report, "command": command}, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_CSS}{STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
-        + "\n".join(sections)
-        + f'\n<script type="application/json" id="{NUMBERS}">{numbers}</script>\n</body></html>\n'
-    )
+    return document(title, sections, {**report, "command": command})
 
 
 def _lead(report: Report) -> str:
@@ -101,12 +70,12 @@ def _accuracy(report: Report) -> str:
         for title, figures in report["models"].items():
             row = figures["compared"][metric]
             rows.append((title, row["value"], row["low"], row["high"]))
-        pictures.append(_figure(whiskers(rows, f"{metric}, per cent", f"{metric} of each model"), f"{metric}: {what}."))
+        pictures.append(figure(whiskers(rows, f"{metric}, per cent", f"{metric} of each model"), f"{metric}: {what}."))
     tables = words.metric_tables(report)
     width = len(tables[0][1])
     head = ["", *(f"at {k}" if not place else what for k in DEFAULT_KS for place, what in enumerate(("", "95 %", "p")))]
     body = "".join(
-        f'<tr><th colspan="{width}" scope="rowgroup">{escape(f"{kind}: {MEANINGS[kind]}")}</th></tr>{_rows(rows)}'
+        f'<tr><th colspan="{width}" scope="rowgroup">{escape(f"{kind}: {MEANINGS[kind]}")}</th></tr>{table_rows(rows)}'
         for kind, _, rows in tables
     )
     alone = len(report["models"]) == 1
@@ -124,7 +93,7 @@ def _accuracy(report: Report) -> str:
         f"<h2>How good the answers are</h2><p>Per cent. Lines are 95 % intervals from {report['n_resamples']:,} "
         f"resamples of the test rows.{marks}</p>"
         f'<div class="row">{"".join(pictures)}</div>'
-        f"{_table(head, (), body)}"
+        f"{table(head, (), body)}"
     )
 
 
@@ -144,11 +113,11 @@ def _costs(report: Report) -> str:
             )
             for run in runs
         ]
-        pictures.append(_figure(scatter(points, label, f"{words.MAIN}, per cent", caption), caption))
+        pictures.append(figure(scatter(points, label, f"{words.MAIN}, per cent", caption), caption))
     header, rows = words.cost_table(report)
     return (
         "<h2>What the answers cost</h2><p>Up and to the left is better. Models on the dashed line are beaten by no "
-        f'other in both directions.</p><div class="row">{"".join(pictures)}</div>{_table(header, rows)}'
+        f'other in both directions.</p><div class="row">{"".join(pictures)}</div>{table(header, rows)}'
         '<p class="small">Training and answering ran in processes of their own. CPU and wall seconds are those of '
         "training alone, without reading the data; peak memory is that of the whole process, as the kernel counted it, "
         "data and Python included. Single queries: one thread, five answers, one row after the other, from "
@@ -165,7 +134,7 @@ def _bands(report: Report) -> str:
     return (
         "<h2>Frequent and rare labels</h2><p>Labels in three bands with the same number of training entries each: the "
         "head has few, very frequent labels, the tail many rare ones. Shown: the share of true labels found in five "
-        f"answers.</p>{_figure(picture, '')}{_key(report)}{_table(header, rows)}"
+        f"answers.</p>{figure(picture, '')}{_key(report)}{table(header, rows)}"
     )
 
 
@@ -187,7 +156,7 @@ def _recall(report: Report) -> str:
     header = ["model", *(f"R@{k}" for k in (1, 5, 10, 20, 50, 100) if k <= width)]
     return (
         "<h2>How many answers it takes</h2><p>The share of a row's labels among the first answers, for 1 to "
-        f"{width} of them.</p>{_figure(picture, '')}{_key(report)}{_table(header, rows)}"
+        f"{width} of them.</p>{figure(picture, '')}{_key(report)}{table(header, rows)}"
     )
 
 
@@ -204,7 +173,7 @@ def _reliability(report: Report) -> str:
     return (
         "<h2>Can scores be read as chances?</h2><p>Answers (five a row) in ten bins of score. On the dashed line a "
         "score of 0.7 is right seven times in ten; below it the model promises too much.</p>"
-        f"{_figure(picture, '')}{_key(report)}{_table(['model', 'mean gap, points'], rows)}"
+        f"{figure(picture, '')}{_key(report)}{table(['model', 'mean gap, points'], rows)}"
     )
 
 
@@ -212,15 +181,15 @@ def _hard(report: Report) -> str:
     header, rows = words.hardest_table(report)
     parts = [
         "<h2>Hard labels</h2><p>Labels of several test rows that are found least: per cent of their test rows that "
-        f"have them among five answers.</p>{_table(header, rows)}<h3>What is given in place of what</h3>"
+        f"have them among five answers.</p>{table(header, rows)}<h3>What is given in place of what</h3>"
         "<p>Taking as many answers as a row has labels (five at most): "
         "which label was missed, and which came instead.</p>"
     ]
     best = report["best"][words.MAIN]
     for title in sorted(report["models"], key=lambda title: title != best):
         open_ = " open" if title == best else ""
-        table = _table(*words.confusion_table(report, title))
-        parts.append(f"<details{open_}><summary>{escape(title)}</summary>{table}</details>")
+        confusions = table(*words.confusion_table(report, title))
+        parts.append(f"<details{open_}><summary>{escape(title)}</summary>{confusions}</details>")
     return "".join(parts)
 
 
@@ -260,25 +229,7 @@ def _repeat(report: Report, command: str) -> str:
     )
     return (
         f"<h2>How to repeat it</h2><pre>{escape(command)}</pre>"
-        f"{_table(['title', 'model', 'settings', 'state', 'measured'], runs)}<h3>The machine</h3>"
+        f"{table(['title', 'model', 'settings', 'state', 'measured'], runs)}<h3>The machine</h3>"
         f'<table><tbody>{card}</tbody></table><p class="small">Data sha256 {report["data"]["fingerprint"]}. All '
         f"numbers of this page, and more, are inside it as JSON (the element with the id “{NUMBERS}”).</p>"
     )
-
-
-def _figure(picture: str, caption: str) -> str:
-    told = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f"<figure>{picture}{told}</figure>"
-
-
-def _rows(rows: Sequence[Sequence[str]]) -> str:
-    lines_ = []
-    for row in rows:
-        cells = "".join(f"<td{' class=best' if cell.endswith(' *') else ''}>{escape(cell)}</td>" for cell in row)
-        lines_.append(f"<tr>{cells}</tr>")
-    return "".join(lines_)
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], body: str = "") -> str:
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body or _rows(rows)}</tbody></table></div>'

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,8 +33,19 @@ class Outcome:
     peak_bytes: int | None
 
 
-def run_task(task: dict[str, Any], folder: Path, title: str, progress: Progress, seconds: float | None) -> Outcome:
-    """The outcome of one task; its messages are in folder/PHASE.log. RunError if it fails, or lasts over `seconds`."""
+def run_name(title: str, key: Sequence[Any]) -> str:
+    """The name of a run's folder: readable, and another one whenever anything in `key` (of JSON's kinds) differs."""
+    text = json.dumps(key, sort_keys=True)
+    return f"{re.sub(r'[^-.a-zA-Z0-9_]+', '_', title)}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def run_task(
+    task: dict[str, Any], folder: Path, title: str, progress: Progress, seconds: float | None, module: str = MODULE
+) -> Outcome:
+    """The outcome of one task of `module`; its messages are in folder/PHASE.log.
+
+    RunError if it fails, or lasts over `seconds`.
+    """
     phase = task["phase"]
     folder.mkdir(parents=True, exist_ok=True)
     task_file, log = folder / f"{phase}.task.json", folder / f"{phase}.log"
@@ -40,7 +54,7 @@ def run_task(task: dict[str, Any], folder: Path, title: str, progress: Progress,
     late = threading.Event()
     with log.open("wb") as messages:
         child = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(task_file)], stdout=subprocess.PIPE, stderr=messages, encoding="utf-8"
+            [sys.executable, "-m", module, str(task_file)], stdout=subprocess.PIPE, stderr=messages, encoding="utf-8"
         )
 
         def stop() -> None:

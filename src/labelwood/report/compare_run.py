@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -164,16 +164,17 @@ def _peak_bytes() -> int | None:
     return int(line.split()[1]) * 1024
 
 
-PHASES = {"train": train, "probe": probe, "answer": answer, "explain": explain}
+Phase = Callable[[dict[str, Any], Progress], dict[str, Any]]
+PHASES: dict[str, Phase] = {"train": train, "probe": probe, "answer": answer, "explain": explain}
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], phases: Mapping[str, Phase] = PHASES) -> int:
     """0 if the task of the file is done; every line on stdout is a JSON object."""
     reports = Reports(sys.stdout)
     sys.stdout = sys.stderr  # what a library prints does not come between the lines
     task = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     try:
-        result = PHASES[task["phase"]](task, reports)
+        result = phases[task["phase"]](task, reports)
         reports.line({"result": result, "peak_bytes": _peak_bytes()})
     except LabelwoodError as error:
         reports.line({"error": str(error)})

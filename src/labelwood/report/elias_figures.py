@@ -49,9 +49,9 @@ def write_figures(model: ELIAS, folder: str | Path) -> list[Path]:
     figure("edges", "Scores of the edges", "score", "edges", lambda axes: axes.hist(scores, bins=40, log=True))
     figure(
         "partition",
-        "Edges that were in the first partition",
+        "Edges of stage 1 that are kept",
         "edges with a score from",
-        "share",
+        "share of the edges of stage 1",
         lambda axes: axes.plot(THRESHOLDS, of_partition),
     )
     figure(

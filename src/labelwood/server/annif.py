@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from msgspec import UNSET
+
 from labelwood.server.access import READ, WRITE
 from labelwood.server.batching import TEXTS
 from labelwood.server.labelling import Labeller, check_rows, chosen_model, keep_corrections
@@ -24,6 +26,7 @@ from labelwood.server.schemas import (
     AnnifSuggestions,
     AnnifVocabularies,
     AnnifVocabulary,
+    GivenLabel,
     PredictRequest,
     decoder,
     encode,
@@ -68,18 +71,17 @@ async def suggest(app: App, request: Request) -> Response:
     fields = await request.form()
     if "text" not in fields:
         raise Problem(400, "the field 'text' is missing")
-    limit, threshold = _conditions(fields)
-    rows = await _suggestions(app, served, [fields["text"]], limit, threshold)
+    rows = await _suggestions(app, served, [fields["text"]], fields)
     return Response(encode(AnnifSuggestions(rows[0])))
 
 
 async def suggest_batch(app: App, request: Request) -> Response:
     """The labels of up to 32 texts."""
     served = _chosen(app, request)
-    limit, threshold = _conditions(request.query("limit", "threshold", "language"))
+    fields = request.query("limit", "threshold", "language")
     asked: AnnifBatch = await request.json(_batch)
     documents: list[AnnifDocument] = asked.documents
-    rows = await _suggestions(app, served, [document.text for document in documents], limit, threshold)
+    rows = await _suggestions(app, served, [document.text for document in documents], fields)
     answers = [AnnifBatchSuggestions(document.document_id, row) for document, row in zip(documents, rows, strict=True)]
     return Response(encode(answers))
 
@@ -96,23 +98,26 @@ async def learn(app: App, request: Request) -> Response:
 
 
 async def _suggestions(
-    app: App, served: ServedModel, texts: list[str], limit: int, threshold: float
+    app: App, served: ServedModel, texts: list[str], fields: dict[str, str]
 ) -> list[list[AnnifSuggestion]]:
     if not served.takes_texts:
         raise Problem(400, f"the model {served.name!r} takes features, not texts")
+    limit, threshold = whole_number_in(fields, "limit", 10, 0, MAX_K), number_in(fields, "threshold", 0.0, 0.0, 1.0)
     check_rows(app, TEXTS, texts, app.settings.limits.rows)
     if limit == 0:
         return [[] for _ in texts]
-    labeller = Labeller(app, served, PredictRequest(k=limit, min_score=threshold or None))
+    lang = None if served.vocabulary is None else fields.get("language") or None
+    labeller = Labeller(app, served, PredictRequest(k=limit, min_score=threshold or None, lang=lang))
     answers = await labeller.answers(TEXTS, texts)
     return [
-        [AnnifSuggestion(uri_of(label.name), label.name, None, label.score) for label in answer.labels]
+        [AnnifSuggestion(uri_of(label.name), _shown_name(label), None, label.score) for label in answer.labels]
         for answer in answers
     ]
 
 
-def _conditions(fields: dict[str, str]) -> tuple[int, float]:
-    return whole_number_in(fields, "limit", 10, 0, MAX_K), number_in(fields, "threshold", 0.0, 0.0, 1.0)
+def _shown_name(label: GivenLabel) -> str:
+    """The name of a label for people."""
+    return label.name if label.title is UNSET else label.title
 
 
 def _chosen(app: App, request: Request) -> ServedModel:
@@ -120,7 +125,10 @@ def _chosen(app: App, request: Request) -> ServedModel:
 
 
 def _vocabulary(served: ServedModel) -> AnnifVocabulary:
-    return AnnifVocabulary(served.name, [LANGUAGE], served.n_labels, loaded=True)
+    vocabulary = served.vocabulary
+    if vocabulary is None:
+        return AnnifVocabulary(served.name, [LANGUAGE], served.n_labels, loaded=True)
+    return AnnifVocabulary(served.name, sorted(vocabulary.languages), len(vocabulary), loaded=True)
 
 
 def _project(served: ServedModel) -> AnnifProject:
@@ -130,7 +138,7 @@ def _project(served: ServedModel) -> AnnifProject:
         language=LANGUAGE,
         backend=AnnifBackend(f"labelwood-{served.manifest['name']}"),
         vocab=_vocabulary(served),
-        vocab_language=LANGUAGE,
+        vocab_language=LANGUAGE if served.vocabulary is None else served.vocabulary.language,
         is_trained=True,
         modification_time=served.manifest["created"],
     )

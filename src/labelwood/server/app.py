@@ -15,6 +15,7 @@ from collections.abc import Callable
 from labelwood.errors import LabelwoodError, MissingExtraError, ModelFileError
 from labelwood.server.access import WRITE, RateLimit
 from labelwood.server.batching import Batcher, processors
+from labelwood.server.folder_changes import changed_folder
 from labelwood.server.journal import Journal, journal_path
 from labelwood.server.meters import Meters
 from labelwood.server.page_files import Page
@@ -55,6 +56,7 @@ class App:
         self._id_start = secrets.token_hex(6)
         self._tasks: list[asyncio.Task[None]] = []
         self._reloading = asyncio.Lock()
+        self._changing = asyncio.Lock()
 
     def _add(self, route: Route) -> None:
         if "{" not in route.path:
@@ -117,6 +119,16 @@ class App:
         log.warning("model %s: loaded again, version %.12s", name, served.manifest["manifest_sha256"])
         return served
 
+    async def change_labels(self, name: str, action: str, names: list[str], text: str | None) -> tuple[str, str]:
+        """(what was done, the version that answers now); the change is on the disk. Problem 409 if it came too late."""
+        served = self.models.get(name)
+        if served is None:
+            raise ModelFileError(f"there is no model {name!r}")
+        async with self._changing:
+            message = await asyncio.to_thread(changed_folder, served.folder, action, names, text)
+            served = await self.reload(name)
+        return message, str(served.manifest["manifest_sha256"])
+
     def reload_soon(self) -> None:
         """Load every model again, from a signal handler or another thread."""
         self._loop.call_soon_threadsafe(lambda: self._tasks.append(self._loop.create_task(self.reload_all())))
@@ -147,6 +159,8 @@ class App:
         except Disconnected:
             return
         except Problem as problem:
+            if problem.pause:
+                await asyncio.sleep(problem.pause)
             response = Response(problem.body(request.id), problem.status, PROBLEM_TYPE, problem.headers)
         except MissingExtraError as error:
             log.error("request %s: %s", request.id, error)

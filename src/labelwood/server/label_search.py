@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from labelwood.vocabulary.vocabulary import Vocabulary
 
 # Bytes of each entry that are sorted. Longer questions look through the names that share them.
 _KEY_BYTES = 24
@@ -23,10 +26,19 @@ def plain_form(text: str) -> str:
     return " ".join(folded.split())
 
 
+@dataclass(frozen=True, slots=True)
+class FoundName:
+    """A name in a vocabulary: the id that it belongs to, and the name as it is written."""
+
+    concept: str
+    text: str
+
+
 class LabelSearch:
     """The names of labels, sorted by their beginnings and by those of their inner words."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], concepts: Sequence[FoundName] | None = None) -> None:
+        self.concepts = concepts  # what each name stands for; None: names are labels
         self._names = [plain_form(name) for name in names]
         whole = np.arange(len(names), dtype=np.int32)
         labels, places = [], []
@@ -48,6 +60,20 @@ class LabelSearch:
         )
         order = np.argsort(keys, kind="stable")
         return keys[order], labels[order], places[order]
+
+    def find_names(self, question: str, limit: int) -> list[FoundName]:
+        """The labels that `find` finds, each once and with the first of its names that fits."""
+        if self.concepts is None:
+            raise ValueError("this search knows labels by number")
+        wanted = limit
+        while True:
+            places = self.find(question, wanted)
+            names: dict[str, FoundName] = {}
+            for place in places:
+                names.setdefault(self.concepts[place].concept, self.concepts[place])
+            if len(names) >= limit or len(places) < wanted:
+                return list(names.values())[:limit]
+            wanted *= 2
 
     def find(self, question: str, limit: int) -> list[int]:
         """The labels whose names begin with the question, in order of their names, then those with such a word."""
@@ -71,3 +97,23 @@ class LabelSearch:
         low = int(np.searchsorted(keys, np.bytes_(first), "left"))
         after = first.ljust(_KEY_BYTES, b"\xff")
         return low, int(np.searchsorted(keys, np.bytes_(after), "right"))
+
+
+def searched_names(labels: Sequence[str], vocabulary: Vocabulary | None) -> LabelSearch:
+    """A search over labels, or over all names of a vocabulary in all its languages and over labels outside it."""
+    if vocabulary is None:
+        return LabelSearch(labels)
+    gone = set(np.flatnonzero(vocabulary.deprecated).tolist())
+    entries = [
+        FoundName(concept, name)
+        for names in vocabulary.names
+        for place, (concept, name) in enumerate(zip(vocabulary.ids, names, strict=True))
+        if name and place not in gone
+    ]
+    others = [name for name in vocabulary.others if name.concept not in gone]
+    entries += [FoundName(vocabulary.ids[name.concept], name.text) for name in others]
+    named = {entry.concept for entry in entries}
+    unnamed = [concept for place, concept in enumerate(vocabulary.ids) if place not in gone]
+    outside = [label for label in labels if label not in vocabulary]
+    entries += [FoundName(label, label) for label in [*unnamed, *outside] if label not in named]
+    return LabelSearch([entry.text for entry in entries], entries)

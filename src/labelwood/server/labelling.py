@@ -73,6 +73,8 @@ class Labeller:
         self._allow = None if asked.allow is None else served.label_numbers(asked.allow)
         self._deny = served.label_numbers(asked.deny or ())
         self._reasons = asked.reasons
+        served.check_language(asked.lang)
+        self._lang = asked.lang
 
     def check_reasons(self, rows: Sequence[Any]) -> None:
         """Problem 400 if more labels would have to be explained than one request may have."""
@@ -143,7 +145,8 @@ class Labeller:
         return len(row) >= min(self._k, len((self._allow or frozenset()) - self._deny))
 
     def _label(self, given: _Candidate) -> GivenLabel:
-        label = GivenLabel(given.number, self._served.label_names[given.number], round(given.score, 6))
+        name = self._served.label_names[given.number]
+        label = GivenLabel(given.number, name, round(given.score, 6), self._served.title(name, self._lang))
         if given.probability is not None and given.assigned is not None:
             label.probability, label.assigned = round(given.probability, 6), given.assigned
         return label

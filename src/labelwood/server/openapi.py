@@ -21,7 +21,12 @@ _BODIES: dict[tuple[str, str], tuple[Any, Any, int, tuple[int, ...]]] = {
     ("POST", "/v1/learn"): (schemas.LearnRequest, schemas.LearnAnswer, 202, (404,)),
     ("POST", "/v1/reload"): (schemas.ReloadRequest, schemas.ReloadAnswer, 200, (404, 422)),
     ("GET", "/v1/labels"): (None, schemas.LabelsAnswer, 200, (404,)),
+    ("POST", "/v1/labels"): (schemas.LabelChange, schemas.LabelChanged, 200, (404, 409, 422)),
+    ("POST", "/v1/detect-language"): (schemas.DetectRequest, schemas.DetectAnswer, 200, ()),
     ("GET", "/v1/model"): (None, schemas.ModelAnswer, 200, (404,)),
+    ("GET", "/v1/card"): (None, schemas.CardAnswer, 200, (404,)),
+    ("POST", "/v1/judge"): (schemas.JudgeRequest, schemas.JudgeAnswer, 200, (404,)),
+    ("POST", "/v1/tree"): (schemas.TreeRequest, schemas.TreeAnswer, 200, (404,)),
     ("GET", "/healthz"): (None, schemas.HealthAnswer, 200, ()),
     ("GET", "/readyz"): (None, schemas.HealthAnswer, 200, ()),
     ("GET", "/metrics"): (None, None, 200, ()),
@@ -42,23 +47,31 @@ _BODIES: dict[tuple[str, str], tuple[Any, Any, int, tuple[int, ...]]] = {
 _MODEL = ("model", {"type": "string", "minLength": 1, "maxLength": 200}, "the name of a model; the first one if absent")
 _LIMIT = ("limit", {"type": "integer", "minimum": 0, "maximum": MAX_K, "default": 10}, "how many labels")
 _THRESHOLD = ("threshold", {"type": "number", "minimum": 0, "maximum": 1, "default": 0}, "the lowest score")
-_QUERIES: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
-    "/v1/labels": (
+_LANG = ("lang", {"type": "string", "minLength": 1, "maxLength": 35}, "of the titles; the vocabulary's own if absent")
+_QUERIES: dict[tuple[str, str], tuple[tuple[str, dict[str, Any], str], ...]] = {
+    ("GET", "/v1/labels"): (
         ("q", {"type": "string", "maxLength": 1000}, "the beginning of a name or of a word in it"),
         ("limit", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 20}, "how many labels"),
         _MODEL,
+        _LANG,
     ),
-    "/v1/model": (_MODEL,),
-    "/v1/projects/{project}/suggest-batch": (
+    ("GET", "/v1/model"): (_MODEL,),
+    ("GET", "/v1/card"): (_MODEL,),
+    ("POST", "/v1/projects/{project}/suggest-batch"): (
         _LIMIT,
         _THRESHOLD,
-        ("language", {"type": "string"}, "taken and not used: labels have one name"),
+        ("language", {"type": "string"}, "of the labels; the vocabulary's own if absent"),
     ),
 }
 _FORM = {
     "type": "object",
     "required": ["text"],
-    "properties": {"text": {"type": "string"}, "limit": _LIMIT[1], "threshold": _THRESHOLD[1]},
+    "properties": {
+        "text": {"type": "string"},
+        "limit": _LIMIT[1],
+        "threshold": _THRESHOLD[1],
+        "language": {"type": "string"},
+    },
     "additionalProperties": {"type": "string"},
 }
 _DETAILS = {
@@ -68,6 +81,7 @@ _DETAILS = {
     404: "There is no such model.",
     408: "The request took too long to arrive.",
     413: "The body, a text or the number of rows is too large.",
+    409: "Another program changed the folder meanwhile; nothing was changed.",
     422: "The new folder is damaged; the old model stays.",
     429: "This client asks too often; `Retry-After` says when to come back.",
     431: "The head of the request is too large.",
@@ -114,7 +128,7 @@ def _operation(route: Route) -> dict[str, Any]:
     statuses += [401, 429] if route.need else []
     statuses += [403] if route.need == WRITE else []
     operation: dict[str, Any] = {
-        "operationId": route.path.strip("/").replace("/", "_").replace("{", "").replace("}", "") or "root",
+        "operationId": _operation_id(route),
         "summary": (route.handler.__doc__ or "").strip(),
         "responses": {
             str(status): {"description": "Done.", **({"content": content} if content else {})},
@@ -127,7 +141,7 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["security"] = [{"token": []}]
     parameters: list[dict[str, Any]] = [
         {"name": name, "in": "query", "description": text, "schema": schema}
-        for name, schema, text in _QUERIES.get(route.path, ())
+        for name, schema, text in _QUERIES.get((route.method, route.path), ())
     ]
     if "{project}" in route.path:
         of_path: dict[str, Any] = {"name": "project", "in": "path", "required": True}
@@ -144,6 +158,12 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.path.endswith("suggest-batch"):
         operation["description"] = f"Up to {ANNIF_DOCUMENTS} documents."
     return operation
+
+
+def _operation_id(route: Route) -> str:
+    words = route.path.strip("/").replace("/", "_").replace("{", "").replace("}", "")
+    others = [other for other in ROUTES if other.path == route.path and other.method != route.method]
+    return f"{route.method.lower()}_{words}" if others else words
 
 
 def _schema(kind: Any) -> Any:

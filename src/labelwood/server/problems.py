@@ -21,10 +21,16 @@ class ProblemBody(msgspec.Struct):
 
 
 class Problem(Exception):  # noqa: N818 - the RFC's word
-    """Why a request is refused, with its HTTP status and, where it helps, the seconds after which to try again."""
+    """Why a request is refused, with its HTTP status and, where it helps, the seconds after which to try again.
 
-    def __init__(self, status: int, detail: str, *, retry_after: float | None = None, allow: str = "") -> None:
+    pause: seconds before the client hears it.
+    """
+
+    def __init__(
+        self, status: int, detail: str, *, retry_after: float | None = None, allow: str = "", pause: float = 0.0
+    ) -> None:
         super().__init__(detail)
+        self.pause = pause
         self.status = status
         self.detail = detail
         self.headers: list[tuple[bytes, bytes]] = []

@@ -22,6 +22,7 @@ _DRAIN_SECONDS = 2.0
 # A connection on which nothing comes any more when the service ends. Its next request may be on the way.
 _LAST_SECONDS = 0.3
 _SWEEP_TICKS = 2  # of 0.1 s
+_TAKEN_AT_ONCE = 200
 
 
 class _Refused(Exception):  # noqa: N818 - goes through the parser and never leaves this file
@@ -237,11 +238,13 @@ def _refusal(status: int, detail: str) -> bytes:
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
-def _last(listener: socket.socket) -> list[socket.socket]:
-    """The connections that wait to be taken from a socket."""
+def _waiting(listener: socket.socket, most: int | None = None) -> list[socket.socket]:
+    """The connections that wait to be taken from a socket, all of them or so many."""
     listener.setblocking(False)
     connections: list[socket.socket] = []
     while True:
+        if len(connections) == most:
+            return connections
         try:
             connection, _ = listener.accept()
         except OSError:  # BlockingIOError: there is none
@@ -253,8 +256,20 @@ def _last(listener: socket.socket) -> list[socket.socket]:
 class SweepingServer(uvicorn.Server):
     """uvicorn's server, which looks at its connections five times a second."""
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        self._listeners = sockets or []
+        self._taking: set[asyncio.Task[None]] = set()
+        await super().startup(sockets)
+
     async def on_tick(self, counter: int) -> bool:
-        """Close the connections of slow clients."""
+        """Take the connections that wait, and close those of slow clients."""
+        # uvloop takes one connection in each turn of its loop. A turn of a busy service is 0.1 s: many would wait long.
+        for listener in self._listeners:
+            for connection in _waiting(listener, _TAKEN_AT_ONCE):
+                task = asyncio.get_running_loop().create_task(self._take(connection))
+                self._taking.add(task)
+                task.add_done_callback(self._taking.discard)
         if counter % _SWEEP_TICKS == 0:
             self.sweep()
         return await super().on_tick(counter)
@@ -275,10 +290,10 @@ class SweepingServer(uvicorn.Server):
         # Connections that the system has made and nobody has taken yet would be reset with the socket.
         loop = asyncio.get_running_loop()
         taken = [
-            loop.create_task(self._take(connection)) for listener in sockets or [] for connection in _last(listener)
+            loop.create_task(self._take(connection)) for listener in sockets or [] for connection in _waiting(listener)
         ]
         await super().shutdown(sockets)
-        await asyncio.gather(*taken)
+        await asyncio.gather(*taken, *self._taking)
 
     async def _take(self, connection: socket.socket) -> None:
         make: Any = self.config.http_protocol_class

@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from labelwood.errors import ModelFileError
+from labelwood.features.languages import language_shares
 from labelwood.server import annif
 from labelwood.server.access import READ, WRITE
 from labelwood.server.batching import BATCH_ROWS, FEATURES, TEXTS
 from labelwood.server.labelling import Labeller, check_rows, chosen_model, keep_corrections
+from labelwood.server.model_card import card, judge
 from labelwood.server.page_files import PAGE_PATH
 from labelwood.server.problems import Problem
 from labelwood.server.requests import Request, Response, Route, whole_number_in
 from labelwood.server.schemas import (
+    DetectAnswer,
+    DetectedLanguage,
+    DetectRequest,
     ExplainAnswer,
     ExplainRequest,
     FoundLabel,
     HealthAnswer,
+    LabelChange,
+    LabelChanged,
     LabelsAnswer,
     LearnAnswer,
     LearnRequest,
@@ -37,6 +44,7 @@ from labelwood.server.schemas import (
     encode,
 )
 from labelwood.server.served import ServedModel
+from labelwood.server.tree_view import n_trees, tree
 from labelwood.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
@@ -46,6 +54,8 @@ NDJSON = b"application/x-ndjson"
 _predict_request = decoder(PredictRequest)
 _explain_request = decoder(ExplainRequest)
 _learn_request = decoder(LearnRequest)
+_label_change = decoder(LabelChange)
+_detect_request = decoder(DetectRequest)
 _reload_request = decoder(ReloadRequest)
 
 
@@ -54,6 +64,7 @@ _reload_request = decoder(ReloadRequest)
 
 async def predict(app: App, request: Request) -> Response:
     """The best labels of texts or feature rows."""
+    app.batcher.check_room(1)  # before the work of reading: a full service refuses quickly
     asked: PredictRequest = await request.json(_predict_request)
     served = chosen_model(app, asked.model)
     kind, rows = _rows(served, asked)
@@ -114,6 +125,7 @@ async def explain(app: App, request: Request) -> Response:
         score=round(why.score, 6),
         words=[Reason(word, round(push, 6)) for word, push in shown],
         rows=[VotingRow(voter.row, voter.text, round(voter.push, 6)) for voter in why.voters],
+        sides=[Reason(side, round(push, 6)) for side, push in why.sides],
         rest=round(rest, 6),
         path=[PathNode(node.node, node.margin, node.log_score) for node in why.explanation.nodes],
         summary=why.text(),
@@ -137,6 +149,23 @@ async def learn(app: App, request: Request) -> Response:
     return Response(encode(LearnAnswer(len(asked.texts), unknown)), 202)
 
 
+async def change_labels(app: App, request: Request) -> Response:
+    """A label added, renamed, merged, retired or forbidden; saved, and answered with from now on."""
+    if not app.settings.change_labels:
+        raise Problem(403, "this service takes no label changes: it was started without --change-labels")
+    asked: LabelChange = await request.json(_label_change)
+    served = chosen_model(app, asked.model)
+    if not served.takes_texts:
+        raise Problem(400, f"the model {served.name!r} takes features; only a tagger's labels can be changed")
+    if asked.text is not None:
+        check_rows(app, TEXTS, [asked.text], 1)
+    try:
+        message, version = await app.change_labels(served.name, asked.action, asked.names, asked.text)
+    except ModelFileError as error:
+        raise Problem(422, f"the folder is refused, nothing was changed: {_without_folder(error, served)}") from None
+    return Response(encode(LabelChanged(message, version)))
+
+
 async def reload(app: App, request: Request) -> Response:
     """Load models again from their folders."""
     asked: ReloadRequest = await request.json(_reload_request)
@@ -146,10 +175,14 @@ async def reload(app: App, request: Request) -> Response:
         try:
             served = await app.reload(name)
         except ModelFileError as error:
-            detail = str(error).replace(str(chosen_model(app, name).folder), name)  # folders are nobody's business
+            detail = _without_folder(error, chosen_model(app, name))
             raise Problem(422, f"the new folder is refused, the old model stays: {detail}") from None
         versions[name] = served.manifest["manifest_sha256"]
     return Response(encode(ReloadAnswer(versions)))
+
+
+def _without_folder(error: Exception, served: ServedModel) -> str:
+    return str(error).replace(str(served.folder), served.name)  # folders are nobody's business
 
 
 # looking
@@ -157,18 +190,37 @@ async def reload(app: App, request: Request) -> Response:
 
 async def labels(app: App, request: Request) -> Response:
     """The labels whose names begin with, or have a word that begins with, what is asked for."""
-    fields = request.query("q", "limit", "model")
+    fields = request.query("q", "limit", "model", "lang")
     limit = whole_number_in(fields, "limit", 20, 1, 1_000)
-    question = fields.get("q", "")
+    question, lang = fields.get("q", ""), fields.get("lang")
     if len(question) > 1_000:
         raise Problem(400, f"q has {len(question)} characters; at most 1000 are taken")
     served = chosen_model(app, fields.get("model"))
+    served.check_language(lang)
     search = await asyncio.wrap_future(served.search)
-    counts = served.label_counts
-    found = [
-        FoundLabel(number, served.label_names[number], int(counts[number])) for number in search.find(question, limit)
-    ]
-    return Response(encode(LabelsAnswer(found, served.n_labels)))
+    if search.concepts is None:
+        names = [(served.label_names[number], "") for number in search.find(question, limit)]
+    else:
+        names = [(name.concept, name.text) for name in search.find_names(question, limit)]
+    answer = LabelsAnswer([_found_label(served, name, matched, lang) for name, matched in names], served.n_labels)
+    return Response(encode(answer))
+
+
+def _found_label(served: ServedModel, name: str, matched: str, lang: str | None) -> FoundLabel:
+    number = served.ids.get(name)
+    label = FoundLabel(number, name, 0 if number is None else int(served.label_counts[number]))
+    label.title = served.title(name, lang)
+    if label.title is not UNSET and matched != label.title:
+        label.matched = matched
+    return label
+
+
+async def detect_language(app: App, request: Request) -> Response:
+    """The languages that a text is written in, of those that are asked for."""
+    asked: DetectRequest = await request.json(_detect_request)
+    check_rows(app, TEXTS, [asked.text], 1)
+    shares = await app.batcher.run(partial(language_shares, asked.text, asked.languages))
+    return Response(encode(DetectAnswer([DetectedLanguage(code, round(share, 6)) for code, share in shares])))
 
 
 async def model(app: App, request: Request) -> Response:
@@ -188,6 +240,9 @@ async def model(app: App, request: Request) -> Response:
         version=manifest["manifest_sha256"],
         metrics={name: value for name, value in manifest["metrics"].items() if isinstance(value, (int, float))},
         learn=app.settings.learn,
+        change_labels=app.settings.change_labels,
+        languages=[] if served.vocabulary is None else list(served.vocabulary.languages),
+        trees=n_trees(served),
         models=[one.name for one in app.models],
     )
     return Response(encode(answer))
@@ -224,7 +279,12 @@ ROUTES = (
     Route("POST", "/v1/learn", WRITE, learn),
     Route("POST", "/v1/reload", WRITE, reload),
     Route("GET", "/v1/labels", READ, labels),
+    Route("POST", "/v1/labels", WRITE, change_labels),
+    Route("POST", "/v1/detect-language", READ, detect_language),
     Route("GET", "/v1/model", READ, model),
+    Route("GET", "/v1/card", READ, card),
+    Route("POST", "/v1/judge", READ, judge),
+    Route("POST", "/v1/tree", READ, tree),
     Route("GET", "/healthz", "", healthz),
     Route("GET", "/readyz", "", readyz),
     Route("GET", "/metrics", READ, metrics),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import UNSET, UnsetType
 from scipy import sparse
 
 from labelwood.calibration.fitted import FittedCalibration
@@ -17,11 +19,12 @@ from labelwood.errors import DataError, LabelwoodError
 from labelwood.labelspace.names import name_ids, padded_counts, unknown_label
 from labelwood.loading import load
 from labelwood.models.base import Model
-from labelwood.server.label_search import LabelSearch
+from labelwood.server.label_search import LabelSearch, searched_names
 from labelwood.storage.format import MANIFEST
 from labelwood.storage.load import read_manifest
 from labelwood.tagger.tagger import Tagger
 from labelwood.topk import TopK
+from labelwood.vocabulary.vocabulary import Vocabulary
 
 Identity = tuple[int, ...]
 
@@ -66,8 +69,13 @@ class ServedModel:
         return self.loaded.model_ if isinstance(self.loaded, Tagger) else self.loaded
 
     @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The thesaurus that the labels are ids of; None if they are plain names."""
+        return self.loaded.fitted_.vocabulary if isinstance(self.loaded, Tagger) else None
+
+    @cached_property  # asked for by every search: 8 MB for a million labels
     def label_counts(self) -> npt.NDArray[np.int64]:
-        """The training rows of each label."""
+        """The training rows of each label; 0 for those that came later."""
         return padded_counts(self.model.fitted_.trained_on.label_counts, self.n_labels)
 
     @property
@@ -81,6 +89,18 @@ class ServedModel:
         if not isinstance(self.loaded, Tagger) or self.loaded.fitted_.calibration is None:
             return None
         return self.loaded.fitted_.sure()
+
+    def title(self, label: str, lang: str | None) -> str | UnsetType:
+        """The name of a label in the vocabulary, in a language or in its own; UNSET without a vocabulary."""
+        return UNSET if self.vocabulary is None else self.vocabulary.name(label, lang)
+
+    def check_language(self, lang: str | None) -> None:
+        """DataError if names are wanted in a language in which there are none."""
+        if lang is None:
+            return
+        if self.vocabulary is None:
+            raise DataError(f"the model {self.name!r} was trained without a vocabulary: there are no names in {lang!r}")
+        self.vocabulary.checked_language(lang)
 
     def predict_texts(self, texts: Sequence[str], k: int) -> Answers:
         """The k best labels of each text, on one thread: batches run beside each other."""
@@ -97,9 +117,12 @@ class ServedModel:
         indptr = np.cumsum([0, *(len(indices) for indices, _ in rows)])
         columns = np.array([index for indices, _ in rows for index in indices], np.int32)
         data = np.array([value for _, values in rows for value in values], np.float64)
-        shape = (len(rows), model.fitted_.n_features)
-        x = sparse.csr_matrix((data.astype(np.float32), columns, indptr), shape=shape)
+        tagger = self.loaded.fitted_ if isinstance(self.loaded, Tagger) else None
+        width = model.fitted_.n_features if tagger is None else tagger.words.n_features
+        x = sparse.csr_matrix((data.astype(np.float32), columns, indptr), shape=(len(rows), width))
         x.sort_indices()
+        if tagger is not None:
+            return Answers(tagger.predict_rows(x, k, 1))
         model.n_threads = 1
         return Answers(model.predict(x, k))
 
@@ -128,8 +151,15 @@ class ServedModel:
         return label
 
     def label_numbers(self, labels: Iterable[int | str]) -> frozenset[int]:
-        """The numbers of labels that are given by number or name."""
-        return frozenset(self.label_number(label) for label in labels)
+        """The numbers of labels that are given by number or name; with a vocabulary also "below:ID" and "scheme:ID"."""
+        numbers: set[int] = set()
+        for label in labels:
+            if self.vocabulary is not None and isinstance(label, str) and label not in self.ids:
+                concepts = self.vocabulary.chosen(label)
+                numbers.update(self.ids[concept] for concept in concepts if concept in self.ids)
+            else:
+                numbers.add(self.label_number(label))
+        return frozenset(numbers)
 
 
 def folder_identity(folder: Path) -> Identity | None:
@@ -148,10 +178,11 @@ def load_served(name: str, folder: Path, background: ThreadPoolExecutor, *, veri
     model = loaded.model_ if isinstance(loaded, Tagger) else loaded
     classes = model.fitted_.trained_on.classes
     label_names = classes.names if classes.names is not None else tuple(map(str, classes.array().tolist()))
+    vocabulary = None
     if isinstance(loaded, Tagger):
-        label_names = loaded.label_names  # with those that came after training
+        label_names, vocabulary = loaded.label_names, loaded.fitted_.vocabulary
         loaded.predict_top(["a first question"], 1)
-    search = background.submit(LabelSearch, label_names)
+    search = background.submit(searched_names, label_names, vocabulary)
     manifest = read_manifest(folder)
     return ServedModel(name, folder, loaded, label_names, name_ids(label_names), manifest, identity, search)
 

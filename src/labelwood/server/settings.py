@@ -39,6 +39,7 @@ class Settings:
     workers: int = 1
     threads: int | None = None  # batches at once in each worker; None: the processors shared among the workers
     learn: bool = False
+    change_labels: bool = False
     verify: bool = False
     access_log: bool = False
     watch_seconds: float = 1.0  # how often the folders are looked at for a new model; 0: never
@@ -50,6 +51,8 @@ class Settings:
             raise ParamError("serve needs at least one model folder")
         if self.learn and not self.tokens.write:
             raise ParamError("corrections (--learn) need a token for writing: give --tokens FILE with a `write` line")
+        if self.change_labels and not self.tokens.write:
+            raise ParamError("label changes (--change-labels) need a token for writing: --tokens FILE with `write`")
 
 
 def named_folders(given: list[str]) -> dict[str, Path]:

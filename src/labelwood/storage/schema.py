@@ -51,10 +51,12 @@ def under(prefix: str, schema: Schema) -> dict[str, ArrayRule]:
     def scoped(size: float | str | None) -> Any:
         return size if not isinstance(size, str) or size.partition("+")[0] in WHOLE else prefix + size
 
-    return {
-        prefix + name: replace(rule, shape=tuple(scoped(size) for size in rule.shape), below=scoped(rule.below))
-        for name, rule in schema.items()
-    }
+    def moved(rule: ArrayRule) -> ArrayRule:
+        if rule is PART:
+            return rule
+        return replace(rule, shape=tuple(scoped(size) for size in rule.shape), below=scoped(rule.below))
+
+    return {prefix + name: moved(rule) for name, rule in schema.items()}
 
 
 def part(prefix: str, items: Mapping[str, T]) -> dict[str, T]:

@@ -143,7 +143,7 @@ class FittedTagger:
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
     ) -> tuple[TopK, npt.NDArray[np.bool_]]:
-        """(the k best labels of each text, which texts hold a word that the tagger knows)."""
+        """(the k best allowed labels of each text, which texts hold a word that the tagger knows)."""
         allowed = self.allowed(include, exclude)
         width = checked_k(k, len(self.label_names))
         if not len(texts):
@@ -158,6 +158,18 @@ class FittedTagger:
             return self._best(inputs[rows], x[rows], [texts[row] for row in rows], n, n_threads)
 
         return allowed_answers(best_of, allowed, len(texts), width), known
+
+    def predict_rows(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
+        """The k best labels of rows over the words; what was learnt about single texts has no say."""
+        allowed, width = self.allowed(), checked_k(k, len(self.label_names))
+        model_x = x[:, : self.model.n_features]
+
+        def best_of(rows: Any, n: int) -> TopK:
+            return self.late.predict_rows(self.model, model_x[rows], x[rows], n, n_threads)
+
+        if allowed is None:
+            return best_of(slice(None), width)
+        return allowed_answers(best_of, allowed, x.shape[0], width)
 
     def _best(self, inputs: Any, x: sparse.csr_matrix, texts: Sequence[str], width: int, n_threads: int | None) -> TopK:
         """The best labels of the model and of what was learnt after it."""
@@ -232,8 +244,9 @@ class FittedTagger:
         names = self.words.words_behind(text, pushes)
         words = sorted(((names[f], push) for f, push in pushes.items()), key=lambda word: (-abs(word[1]), word[0]))
         voters = tuple(Voter(vote.row, self._text_of(vote.row), vote.contribution) for vote in why.voters())
-        rest -= sum(voter.push for voter in voters)
-        return TagReason(label, why.score, tuple(words), voters, rest, why)
+        sides = tuple(why.sides())
+        rest -= sum(voter.push for voter in voters) + sum(push for _, push in sides)
+        return TagReason(label, why.score, tuple(words), voters, rest, why, sides)
 
     def _text_of(self, row: int) -> str:
         return self.texts[row] if self.texts is not None and row < len(self.texts) else ""

@@ -79,9 +79,14 @@ class LateAnswers:
         parts = []
         for begin in range(0, len(texts), ROWS_AT_ONCE):
             chunk = slice(begin, begin + ROWS_AT_ONCE)
-            shown = self._shown(model, inputs[chunk], k, n_threads)
-            parts.append(self._corrected(self._with_new(shown, x[chunk], k), texts[chunk]))
+            parts.append(self._corrected(self.predict_rows(model, inputs[chunk], x[chunk], k, n_threads), texts[chunk]))
         return TopK(np.vstack([part.labels for part in parts]), np.vstack([part.scores for part in parts]))
+
+    def predict_rows(
+        self, model: Fitted[Any], inputs: sparse.csr_matrix, x: sparse.csr_matrix, k: int, n_threads: int | None
+    ) -> TopK:
+        """The k best labels of rows whose texts are not known, so that no correction can be found."""
+        return self._with_new(self._shown(model, inputs, k, n_threads), x, k)
 
     def _shown(self, model: Fitted[Any], inputs: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
         """The model's answers with merged labels in one place and hidden ones left out."""

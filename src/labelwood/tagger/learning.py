@@ -241,7 +241,7 @@ def _taught(
 ) -> tuple[FittedTagger, str]:
     """(the tagger whose model took as many of its pending rows as it can now, how); before: the rows with `gone`."""
     rows = state.kept
-    reads = model_class(state.model.name).from_fitted(state.model).reads_texts
+    reads = model_class(state.model.name).from_fitted(state.model).reads_texts or state.model.saw_texts
     if refit:
         if not rows.whole:
             raise DataError("the tagger did not keep its training rows; train it again, with --keep-rows")
@@ -273,7 +273,8 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
         feature_names = state.words.feature_names()
     except ParamError:  # hashing keeps none
         feature_names = None
-    data = Dataset(x, y, label_names=state.label_names, feature_names=feature_names)
+    called = None if state.vocabulary is None else state.vocabulary.called(state.label_names)
+    data = Dataset(x, y, label_names=state.label_names, feature_names=feature_names, label_words=called)
     model.fit(data, progress=progress)
     texts = state.texts
     if texts is not None:

@@ -21,7 +21,8 @@ class TagReason:
     """Why a text gets a label: its words with their contributions, strongest first, which with votes and rest add up.
 
     On a tree model the contributions of a word are summed over the nodes on the label's path; of several trees or
-    models, weighted as their scores are. `rest` belongs to no word: biases, and what words do only together.
+    models, weighted as their scores are. `sides` are what an ensemble goes by beside words, in words ("its name is in
+    the text"). `rest` belongs to none of these: biases, and what words do only together.
     """
 
     label: str
@@ -30,9 +31,10 @@ class TagReason:
     voters: tuple[Voter, ...]
     rest: float
     explanation: Explanation
+    sides: tuple[tuple[str, float], ...] = ()
 
     def text(self, n: int = 5) -> str:
         """One line: the n strongest words with their signs, the rest, their sum, and the score it becomes."""
         pushes = list(self.words[:n])
         pushes += [(f"row {voter.row} ({voter.text[:40]!r})", voter.push) for voter in self.voters[:n]]
-        return sum_text(pushes, self.explanation)
+        return sum_text([*pushes, *self.sides], self.explanation)

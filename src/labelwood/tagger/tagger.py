@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from labelwood.features.bag import BagVectorizer
 from labelwood.features.languages import AUTO as DETECT
 from labelwood.features.languages import languages_of
 from labelwood.features.tfidf import TfidfVectorizer
+from labelwood.hub import hub_name, model_card, upload
 from labelwood.labelspace import names as naming
 from labelwood.labelspace.classes import understood
 from labelwood.metrics.evaluate import evaluate
@@ -29,6 +31,7 @@ from labelwood.models.fit_input import checked_input
 from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
+from labelwood.storage.load import read_manifest
 from labelwood.storage.save import save_folder
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
 from labelwood.tagger.kept_rows import KeptRows, id_hashes, kept_bytes, text_hashes
@@ -174,7 +177,13 @@ class Tagger(Estimator):
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz))
         texts_too = rows if model.reads_texts or model.takes_texts else None
-        named = Dataset(x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer))
+        if vocabulary is not None:
+            notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
+            vocabulary = vocabulary.speaking(_first_language(self.lang, rows))
+        called = None if vocabulary is None else vocabulary.called(label_names)
+        named = Dataset(
+            x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer), label_words=called
+        )
         model.fit(named, memory=memory, progress=progress)
         kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
         calibration = None
@@ -184,9 +193,6 @@ class Tagger(Estimator):
                 calibration = calibration_of(model, data, rule)
         seen = texts_fingerprint(rows, y, label_names)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
-        if vocabulary is not None:
-            notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
-            vocabulary = vocabulary.speaking(_first_language(self.lang, rows))
         self._fitted = FittedTagger(
             vectorizer.fitted_,
             model.fitted_,
@@ -196,7 +202,7 @@ class Tagger(Estimator):
             self._kept_rows(x, y, rows, ids),
             vocabulary=vocabulary,
         )
-        self.notes_ = notes
+        self.notes_ = (*notes, *model.notes_)
         return self
 
     def _kept_rows(self, x: Any, y: Any, texts: Sequence[str], ids: Sequence[str] | None) -> KeptRows | None:
@@ -413,6 +419,36 @@ class Tagger(Estimator):
         fields["extra"] = dict(extra or {})
         save_folder(folder, fields, arrays, overwrite=overwrite)
 
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        figures: Mapping[str, float] | None = None,
+        license: str | None = None,
+        private: bool = False,
+        rows: bool = False,
+        token: str | None = None,
+    ) -> str:
+        """The address of the tagger on the Hugging Face Hub, as "owner/name"; `lw.load("hf://owner/name")` loads it.
+
+        Its card is written from what it is and what was measured: figures, such as `evaluate` gives, and those of the
+        rows that training held out. rows: also publish the training rows, which later corrections need; without them
+        nothing of the training texts but their words leaves this machine. token: else that of `hf auth login`.
+        """
+        state = self.fitted_
+        if not rows:
+            if state.kept.n_pending or state.words.n_features > state.model.n_features:
+                raise DataError(
+                    "corrections wait for the next training and would be lost without the rows: "
+                    "learn([], [], refit=True) first, or push with rows=True"
+                )
+            state = replace(state, rows=None, texts=None)
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place) / "model"
+            save_folder(folder, *state.state())
+            card = model_card(read_manifest(folder), hub_name(name)[0], figures or {}, license)
+            return upload(folder, name, card=card, private=private, token=token)
+
     @classmethod
     def _load(cls, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Tagger:
         """The tagger of a saved folder; ModelFileError if its parts do not fit together."""
@@ -452,8 +488,8 @@ def _opened(vocabulary: Vocabulary | str | Path | None) -> Vocabulary | None:
 
 
 def _first_language(lang: str | None, texts: Sequence[str]) -> str | None:
-    """The language of most of the texts, if it is given or to be detected."""
-    codes = languages_of(texts) if lang == DETECT else (lang or "").split("+")
+    """The language of most of the texts: as given, else as detected."""
+    codes = languages_of(texts) if lang in (None, DETECT) else str(lang).split("+")
     return next(iter(codes), None)
 
 

@@ -113,6 +113,19 @@ class Vocabulary:
             place = self.languages.index(self.checked_language(language))
         return [name.text for name in self._others_of.get(number, ()) if place is None or name.language == place]
 
+    def called(self, labels: Sequence[str]) -> list[str]:
+        """What each label is called in the vocabulary's language: all its names, one a line, the preferred one first.
+
+        A label that the vocabulary does not know is called by itself.
+        """
+        place = self.languages.index(self.language) if self.language in self.languages else None
+        names = []
+        for label in labels:
+            others = self._others_of.get(self.numbers.get(label, -1), ())
+            more = [other.text for other in others if place is None or other.language == place]
+            names.append("\n".join(dict.fromkeys([self.name(label), *more])))
+        return names
+
     @cached_property
     def _others_of(self) -> dict[int, list[OtherName]]:
         by_concept: dict[int, list[OtherName]] = {}

@@ -28,15 +28,7 @@ def is_jsonl(start: Start) -> bool:
 
 def read_jsonl(options: TableOptions) -> TextRows:
     """The rows of a JSON-lines file, or of a file that holds one JSON array of objects."""
-    lines = text_lines(options)
-    start = next(((number, line) for number, line in lines if line.strip()), None)
-    if start is None:
-        raise DataError(f"{options.path}: the file is empty")
-    everything = chain([start], lines)
-    if start[1].lstrip().startswith("["):
-        objects = _array_items(options, everything)
-    else:
-        objects = _line_objects(options, everything)
+    objects = json_objects(options)
     first = list(islice(objects, LOOKED_AT))
     if not first:
         return TextRows(options)
@@ -46,6 +38,17 @@ def read_jsonl(options: TableOptions) -> TextRows:
     for line, item in chain(first, objects):
         _add(rows, line, item, columns)
     return rows
+
+
+def json_objects(options: TableOptions) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line where it begins, object) of each line, or of each item of the one array in the file."""
+    lines = text_lines(options)
+    start = next(((number, line) for number, line in lines if line.strip()), None)
+    if start is None:
+        raise DataError(f"{options.path}: the file is empty")
+    everything = chain([start], lines)
+    is_array = start[1].lstrip().startswith("[")
+    yield from _array_items(options, everything) if is_array else _line_objects(options, everything)
 
 
 def _line_objects(options: TableOptions, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, dict[str, Any]]]:

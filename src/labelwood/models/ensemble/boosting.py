@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
 N_TREES, N_LEAVES, MIN_ITEMS, RATE, RIDGE = 150, 31, 40, 0.08, 5.0
 N_BINS = 128
+NEGATIVES = 0.35  # share of the candidates that are not right and that are learnt from
 _BINNING_ITEMS = 200_000  # items that bin edges are taken from
 
 Floats = npt.NDArray[np.float32]
@@ -39,37 +40,51 @@ class BoostedTrees:
     left: npt.NDArray[np.int32]
     value: Floats
     base: float
+    n_features: int
+    native: _native.BoostedTrees = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        quick = _native.BoostedTrees(self.feature, self.threshold, self.left, self.value, self.base, self.n_features)
+        object.__setattr__(self, "native", quick)
 
     @classmethod
-    def fit(cls, features: Floats, hits: npt.NDArray[np.bool_], seed: int, n_threads: int | None) -> BoostedTrees:
+    def fit(
+        cls,
+        features: Floats,
+        hits: npt.NDArray[np.bool_],
+        seed: int,
+        n_threads: int | None,
+        n_trees: int = N_TREES,
+    ) -> BoostedTrees:
         """Trees that tell the items that are right (hits) from the others by their features (n_items, n_features)."""
+        share = np.clip(hits.mean(), 1e-6, 1 - 1e-6)
+        base = float(np.log(share / (1 - share)))
+        # Most candidates are wrong, and plainly so: a part of these stands for all, by its weight.
+        kept = hits | (np.random.default_rng(seed + 1).random(len(hits)) < NEGATIVES)
+        features, hits = features[kept], hits[kept]
         n_items, n_features = features.shape
         sample = np.sort(np.random.default_rng(seed).permutation(n_items)[:_BINNING_ITEMS])
         edges = [_edges(features[sample, f]) for f in range(n_features)]
         bins = np.empty((n_features, n_items), np.uint8)
         for f in range(n_features):
             bins[f] = np.searchsorted(edges[f], features[:, f], side="left")
-        share = np.clip(hits.mean(), 1e-6, 1 - 1e-6)
-        base = float(np.log(share / (1 - share)))
-        shape = (N_TREES, 2 * N_LEAVES - 1)
+        shape = (n_trees, 2 * N_LEAVES - 1)
         feature, bin_, left = np.full(shape, -1, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         value = np.zeros(shape, np.float32)
         n_bins = np.array([len(cuts) + 1 for cuts in edges], np.int32)
         _native.train_boosting(
-            bins, n_bins, hits.astype(np.uint8), MIN_ITEMS, RATE, RIDGE, base, n_threads or 0,
+            bins, n_bins, hits.astype(np.uint8), MIN_ITEMS, RATE, RIDGE, base, 1 / NEGATIVES, n_threads or 0,
             feature, bin_, left, value,
         )  # fmt: skip
         threshold = np.zeros(shape, np.float32)
         inner = feature >= 0
         threshold[inner] = [edges[f][b] for f, b in zip(feature[inner], bin_[inner], strict=True)]
-        return cls(feature, threshold, left, value, base)
+        return cls(feature, threshold, left, value, base, n_features)
 
     def margins(self, features: Floats, n_threads: int | None) -> Floats:
         """The margin of every item; above 0: more likely right than not."""
         margins = np.empty(len(features), np.float32)
-        _native.boosted_margins(
-            self.feature, self.threshold, self.left, self.value, self.base, features, n_threads or 0, margins
-        )
+        self.native.margins(features, n_threads or 0, margins)
         return margins
 
     def contributions(self, item: Floats) -> tuple[npt.NDArray[np.float64], float]:
@@ -103,7 +118,7 @@ class BoostedTrees:
         behind = left > np.arange(feature.shape[1])
         if np.any(feature >= n_features) or np.any(inner & ~(behind & (left + 1 < feature.shape[1]))):
             raise ModelFileError("ranker: a node of its trees leads nowhere")
-        return cls(feature, arrays["threshold"], left, arrays["value"], float(arrays["base"][0]))
+        return cls(feature, arrays["threshold"], left, arrays["value"], float(arrays["base"][0]), n_features)
 
 
 def _edges(values: Floats) -> Floats:

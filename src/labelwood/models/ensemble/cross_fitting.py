@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
+from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.name_phrases import NamePhrases
+from labelwood.models.ensemble.pairs import beside_each_other, ranks_within
 from labelwood.models.ensemble.params import EnsembleParams
-from labelwood.models.ensemble.ranked import Ranked, hits_of, without_zeros
-from labelwood.models.ensemble.sides import COLUMNS, Sides
+from labelwood.models.ensemble.ranked import Ranked, hits_of
+from labelwood.models.ensemble.sides import Sides, column_names
+from labelwood.models.ensemble.text_view import KINDS, MOST_OF_ROW, PAIRS, TextView
 from labelwood.models.fit_input import FitInput
+from labelwood.models.registry import AUTO
 
 SMALLEST_ROWS = 1000  # a ranker of fewer rows would learn their accidents
 # With this many times ranker_rows, one part that is held out leaves enough rows to train on.
 _ONE_PART = 4
 _PARTS = 3
+NO_VIEWS = "none"  # no views
+_UNSEEN, _RARE_ROWS = 0.05, 20  # share of the labels of few rows that the sides never see while the ranker learns
+_JUDGED_AT = 5  # labels of a row that decide whether a view is kept
+_JUDGED_ROWS, _JUDGED_TREES = 6000, 75  # of the small rankers that decide it
 _PAIRS = 250  # candidates of a row, from above, for the estimate of memory
 
 
@@ -25,28 +37,155 @@ def rows_suffice(n_rows: int) -> bool:
     return n_rows >= SMALLEST_ROWS
 
 
-def ranked_sides(settings: EnsembleParams, planned: PlannedMember, data: FitInput) -> Ranked:
-    """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers."""
-    features, hits = [], []
-    said = None
-    if data.texts is not None and data.label_names is not None:
-        said = NamePhrases.of(data.label_names).rows(data.texts)
+@dataclass(frozen=True)
+class TextRows:
+    """What training texts say beside the features: the rows of each view, and where label names stand in them."""
+
+    views: tuple[tuple[TextView, sparse.csr_matrix], ...]
+    said: sparse.csr_matrix | None
+
+    @classmethod
+    def of(cls, settings: EnsembleParams, data: FitInput) -> TextRows:
+        """What the settings want of the texts; nothing without texts."""
+        kinds = wanted_views(settings)
+        if data.texts is None:
+            if settings.views not in (AUTO, NO_VIEWS):
+                raise DataError(f"Ensemble: views={settings.views!r} needs texts beside the features")
+            return cls((), None)
+        views = []
+        for done, kind in enumerate(kinds):
+            data.progress.step("views of texts", done, len(kinds))
+            view = TextView.of(kind, data.texts, settings.n_threads)
+            if view is not None:
+                views.append(view)
+        said = None if data.label_words is None else NamePhrases.of(data.label_words).rows(data.texts)
+        return cls(tuple(views), said)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> TextRows:
+        """The same for some of the rows."""
+        views = tuple((view, matrix[rows]) for view, matrix in self.views)
+        return TextRows(views, None if self.said is None else self.said[rows])
+
+    def without(self, kind: str) -> TextRows:
+        """The same without one kind of view."""
+        return replace(self, views=tuple((view, matrix) for view, matrix in self.views if view.kind != kind))
+
+    def beside(self, x: sparse.csr_matrix) -> sparse.csr_matrix:
+        """The rows that sides see: features, and what the texts say behind them."""
+        more = [matrix for _, matrix in self.views] + ([] if self.said is None else [self.said])
+        return beside_each_other([x, *more]) if more else x
+
+
+def wanted_views(settings: EnsembleParams) -> list[str]:
+    """The kinds of views that the settings name, in the order of their columns; ParamError if one is none."""
+    if settings.views == AUTO:
+        return list(KINDS)
+    named = [] if settings.views == NO_VIEWS else [kind.strip() for kind in settings.views.split(",")]
+    unknown = [kind for kind in named if kind not in KINDS]
+    if unknown:
+        raise ParamError(f"Ensemble: {unknown_name('view', unknown[0], [*KINDS, AUTO, NO_VIEWS])}")
+    return [kind for kind in KINDS if kind in named]
+
+
+def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Ranked:
+    """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers.
+
+    planned: the model of words and that of each view, by name.
+    """
+    texts = TextRows.of(settings, data)
+    answered = []
     parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed)
     for number, (held, kept) in enumerate(parts, start=1):
-        taught = data.take(kept)
-        model = planned.trained(taught, f"part {number} of {len(parts)}")
-        said_there = None if said is None else said[kept]
-        said_here = None if said is None else said[held]
-        keys, table = Sides.of(model, taught, said_there).table(
-            without_zeros(data.x[held]), said_here, settings.n_threads
-        )
-        features.append(table)
-        hits.append(hits_of(keys, data.y[held]))
+        what = f"part {number} of {len(parts)}, "
+        sides = _trained(settings, planned, with_unseen(data.take(kept), settings.seed), texts.take(kept), what)
+        answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
+    lessons = Lessons.of(answered, settings.n_threads)
+    if settings.views == AUTO and texts.views:
+        quality = lessons.quality(settings)
+        for view, _ in texts.views:
+            answered_without = [
+                (sides.without(view.kind), texts.take(held).without(view.kind).beside(data.x[held]), data.y[held])
+                for (sides, _, _), (held, _) in zip(answered, parts, strict=True)
+            ]
+            without = Lessons.of(answered_without, settings.n_threads)
+            quality_without = without.quality(settings)
+            if quality_without >= quality:
+                texts, answered, lessons = texts.without(view.kind), answered_without, without
+                quality = quality_without
     data.progress.step("ranker", 0, 1)
-    ranker = BoostedTrees.fit(np.concatenate(features), np.concatenate(hits), settings.seed, settings.n_threads)
+    ranker = lessons.ranker(settings)
     data.progress.step("ranker", 1, 1)
-    model = planned.trained(data, planned.model.name)
-    return Ranked(Sides.of(model, data, said), ranker)
+    return Ranked(_trained(settings, planned, data, texts, ""), ranker)
+
+
+def with_unseen(data: FitInput, seed: int) -> FitInput:
+    """The same rows without some rare labels: the ranker then learns what to think of labels without rows.
+
+    Nothing is taken where labels have no names: such labels could not be proposed.
+    """
+    if data.label_words is None:
+        return data
+    rare = np.bincount(data.y.indices, minlength=data.n_labels) <= _RARE_ROWS
+    unseen = rare & (np.random.default_rng(seed + 1).random(data.n_labels) < _UNSEEN)
+    y = data.y.copy()
+    y.data[unseen[y.indices]] = 0
+    y.eliminate_zeros()
+    return replace(data, y=y)
+
+
+def _trained(
+    settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput, texts: TextRows, what: str
+) -> Sides:
+    """The sides of these rows."""
+    models = [planned["words"].trained(data, f"{what}words")]
+    for view, matrix in texts.views:
+        x = beside_each_other([data.x, matrix]) if view.kind == PAIRS else matrix
+        seen = replace(data, x=x, feature_names=None, column_names=None)
+        models.append(planned[view.kind].trained(seen, f"{what}{view.kind}"))
+    views = tuple(view for view, _ in texts.views)
+    return Sides.of(tuple(models), data, texts.said, views, settings.favour, settings.n_threads)
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What sides say of rows that they have not seen: candidates, what is known of each, the labels of the rows."""
+
+    keys: npt.NDArray[np.int64]
+    table: npt.NDArray[np.float32]
+    y: sparse.csr_matrix
+
+    @classmethod
+    def of(
+        cls, answered: Sequence[tuple[Sides, sparse.csr_matrix, sparse.csr_matrix]], n_threads: int | None
+    ) -> Lessons:
+        """What each of some sides says of its rows; (sides, rows, labels of the rows)."""
+        keys, tables, n_before = [], [], 0
+        for sides, rows, y in answered:
+            part_keys, table = sides.table(rows, n_threads)
+            keys.append(part_keys + n_before * y.shape[1])
+            tables.append(table)
+            n_before += y.shape[0]
+        labels = sparse.vstack([y for _, _, y in answered], format="csr")
+        return cls(np.concatenate(keys), np.concatenate(tables), labels)
+
+    def ranker(self, settings: EnsembleParams) -> BoostedTrees:
+        """A ranker that learnt from all of it."""
+        return BoostedTrees.fit(self.table, hits_of(self.keys, self.y), settings.seed, settings.n_threads)
+
+    def quality(self, settings: EnsembleParams) -> float:
+        """The nDCG@5 on a third of the rows, at most 2,000, of a small ranker that learnt from the others."""
+        every = -(-self.y.shape[0] // _JUDGED_ROWS)
+        y = self.y[::every]
+        seen = self.keys // y.shape[1] % every == 0
+        rows, table = self.keys[seen] // y.shape[1] // every, self.table[seen]
+        keys = rows * y.shape[1] + self.keys[seen] % y.shape[1]
+        hits, judged = hits_of(keys, y), rows % 3 == 0
+        ranker = BoostedTrees.fit(table[~judged], hits[~judged], settings.seed, settings.n_threads, _JUDGED_TREES)
+        ranks = ranks_within(rows[judged], ranker.margins(table[judged], settings.n_threads), keys[judged])
+        discount = np.where(ranks < _JUDGED_AT, 1 / np.log2(ranks + 2), 0)
+        gains = np.bincount(rows[judged], discount * hits[judged], minlength=y.shape[0])[::3]
+        best = np.concatenate([[0], np.cumsum(1 / np.log2(np.arange(_JUDGED_AT) + 2))])
+        return float(np.mean(gains / np.maximum(best[np.minimum(np.diff(y.indptr)[::3], _JUDGED_AT)], 1)))
 
 
 def held_parts(n_rows: int, ranker_rows: int, seed: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
@@ -62,8 +201,14 @@ def held_parts(n_rows: int, ranker_rows: int, seed: int) -> list[tuple[npt.NDArr
     return parts
 
 
-def ranking_memory(settings: EnsembleParams, data: FitInput) -> int:
+def ranking_memory(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> int:
     """The bytes of the ranked sides and of the ranker's training, from above."""
-    n_pairs = min(settings.ranker_rows, data.x.shape[0]) * _PAIRS
+    n_rows = data.x.shape[0]
+    n_pairs = min(settings.ranker_rows, n_rows) * _PAIRS
+    words = planned["words"]
+    model = int(words.model._training_memory(words.settings, data))
     rows = 3 * 12 * (data.x.nnz + data.y.nnz)  # those of a part, by row and by column
-    return int(n_pairs * (2 * 4 * len(COLUMNS) + 60) + rows)
+    kinds = [] if data.texts is None else wanted_views(settings)
+    # The rows of views are not known before the texts are read: all have the most tokens that a row keeps.
+    views = len(kinds) * (3 * 12 * MOST_OF_ROW * n_rows + 3 * model)
+    return int(model + rows + views + n_pairs * (2 * 2 * 4 * len(column_names(kinds)) + 60))

@@ -30,7 +30,7 @@ _RANKED = "ranked."
 class FittedEnsemble(Fitted[EnsembleParams]):
     """The fitted states of the members and their weights, which sum to 1.
 
-    ranked: what gives the answers in place of the mean, if a ranker was trained; its model is then the only member.
+    ranked: what gives the answers in place of the mean, if a ranker was trained; its models are then the members.
     """
 
     name = "ensemble"
@@ -38,13 +38,18 @@ class FittedEnsemble(Fitted[EnsembleParams]):
     weights: Weights
     ranked: Ranked | None = None
 
+    @property
+    def saw_texts(self) -> bool:
+        """True if the ranker has sides that read texts."""
+        return self.ranked is not None and self.ranked.sides.reads_texts
+
     # answering
 
     def inputs(
         self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None = None
     ) -> sparse.csr_matrix:
         """What the sides see; DataError if it was trained on texts and there are none."""
-        return x if self.ranked is None else self.ranked.inputs(x, texts)
+        return x if self.ranked is None else self.ranked.inputs(x, texts, n_threads)
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
         """The k labels of every row that the ranker finds most likely, or with the largest weighted sums of scores."""
@@ -88,6 +93,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
                 "words of label names": 0 if sides.names is None else sides.names.names.shape[0],
                 "names looked for in texts": 0 if sides.phrases is None else len(sides.phrases.label_names),
                 "labels beside each other, pairs": sides.beside.shares.nnz,
+                **{f"{view.kind}, columns": view.n_columns for view in sides.views},
             }
         weighted = zip(self.members, self.weights.tolist(), strict=True)
         parts = {
@@ -143,14 +149,14 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         members = []
         for number, fields in enumerate(_saved_members(facts)):
             member = restored(fields, part(_prefix(number), arrays), f"member {number + 1}")
-            if (member.n_features, member.n_labels) != (trained_on.n_features, trained_on.n_labels):
+            # A ranker says itself what its members see.
+            same_rows = member.n_features == trained_on.n_features or facts.get("ranked") is not None
+            if not same_rows or member.n_labels != trained_on.n_labels:
                 raise ModelFileError(f"ensemble: member {number + 1} answers other rows or labels")
             members.append(member)
         ranked, ranked_facts = None, facts.get("ranked")
         if ranked_facts is not None:
-            if len(members) != 1:
-                raise ModelFileError(f"ensemble: a ranker asks 1 member, but here are {len(members)}")
-            ranked = Ranked.restore(part(_RANKED, arrays), ranked_facts, members[0], trained_on)
+            ranked = Ranked.restore(part(_RANKED, arrays), ranked_facts, tuple(members), trained_on, settings.favour)
         return cls(settings, trained_on, tuple(members), weights, ranked)
 
 

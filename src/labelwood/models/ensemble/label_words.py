@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.matrices import column_ids, row_pointers
-from labelwood.models.ensemble.pairs import Pairs, pairs_of_matrix, ranks_within, restored_matrix
+from labelwood.models.ensemble.pairs import restored_matrix
 from labelwood.models.fit_input import TrainedOn
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
@@ -28,7 +28,6 @@ _NAMESPACE = re.compile(r"^\w+:(?=\S)")  # the "p:" of "p:firefox"
 # the label when its whole name stood there; matched: in how many training rows it did (log); mass: how rare the name's
 # words are; words: how many it has; rank: among the names in the row
 COLUMNS = ("share", "strength", "right", "matched", "mass", "words", "rank")
-MISSING = (0.0, 0.0, -1.0, -1.0, -1.0, 0.0, 99.0)
 
 SCHEMA: Schema = {
     "column_starts": ArrayRule("int64", ("n_features+1",), low=0),
@@ -62,9 +61,19 @@ def words_of(text: str) -> list[str]:
     return [stem(word) for word in _WORD.findall(text.lower())]
 
 
+def without_namespace(name: str) -> str:
+    """The name of a label without what stands before a colon."""
+    return _NAMESPACE.sub("", name)
+
+
+def usual_name(names: str) -> str:
+    """The first of a label's names, which are one a line."""
+    return names.partition("\n")[0]
+
+
 def name_words(name: str) -> list[str]:
     """The stems of all words of a label's name, without the namespace before it."""
-    return words_of(_NAMESPACE.sub("", name))
+    return words_of(without_namespace(name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +93,7 @@ class LabelWords:
         numbers: dict[str, int] = {}
         owners, words = [], []
         for label, name in enumerate(label_names):
-            for word in dict.fromkeys(name_words(name)):
+            for word in dict.fromkeys(name_words(usual_name(name))):
                 owners.append(label)
                 words.append(numbers.setdefault(word, len(numbers)))
         n_words, n_labels = len(numbers), len(label_names)
@@ -128,33 +137,6 @@ class LabelWords:
         said = _pattern(x) @ self.columns
         said.data[:] = 1
         return said @ self.names
-
-    def pairs(self, x: sparse.csr_matrix) -> Pairs:
-        """The labels with a part of their name in the row; those with most of it are candidates."""
-        found = self._shares(x)
-        weighed = sparse.csr_matrix((np.maximum(np.abs(x.data), 1e-6), x.indices, x.indptr), shape=x.shape)
-        strengths = (weighed @ self.columns) @ self.names  # positive numbers alone: the same places as the shares
-        # A frequent word stands in a thousand names: what is less than a part of the name is no sign of it.
-        kept = found.data >= LEAST_SHARE
-        keys, labels = pairs_of_matrix(found)[kept], found.indices[kept]
-        share, strength = found.data[kept], strengths.data[kept]
-        rows = keys // found.shape[1]
-        ranks = ranks_within(rows, share * self.mass[labels], keys)
-        whole = share >= WHOLE
-        promise = np.where(share >= SMALLEST_SHARE, share + self.right[labels], 0).astype(np.float32)
-        proposed = (share >= SMALLEST_SHARE) & (ranks_within(rows, promise, keys) < MOST_PROPOSED)
-        values = np.column_stack(
-            [
-                share,
-                strength,
-                np.where(whole, self.right[labels], -0.5),
-                np.where(whole, self.matched[labels], -0.5),
-                self.mass[labels],
-                self.words[labels],
-                np.minimum(ranks, 99),
-            ]
-        )
-        return Pairs(keys, values.astype(np.float32), proposed)
 
     def arrays(self) -> Arrays:
         """The words as the schema declares them."""

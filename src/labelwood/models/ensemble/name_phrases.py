@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.models.ensemble.label_words import name_words, words_of
-from labelwood.models.ensemble.pairs import Floats, Pairs, pairs_of_matrix
+from labelwood.models.ensemble.pairs import Floats
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
+from labelwood.storage.words import packed, unpacked
 
 LONGEST = 8  # words of a name that is looked for
 N_BLOCKS = 3  # numbers of a label that a row of `rows` holds
@@ -20,14 +20,20 @@ _PRIOR_MATCHES = 2.0
 # times: how often the name stands in the text; alone: not within a longer name; first: the place of the first word
 # (log); right: how often the row had the label when its name stood there
 COLUMNS = ("times", "alone", "first", "right")
-MISSING = (0.0, 0.0, 9.0, -1.0)
 
-SCHEMA: Schema = {"right": ArrayRule("float32", ("n_labels",), finite=True)}
+SCHEMA: Schema = {
+    "right": ArrayRule("float32", ("n_labels",), finite=True),
+    "utf8": ArrayRule("uint8", ("n_bytes",)),
+    "ends": ArrayRule("int64", ("n_labels",), low=0),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class NamePhrases:
-    """The names of all labels, and how often each was right where it stood in a training text."""
+    """The names of all labels, and how often each was right where it stood in a training text.
+
+    label_names: the names of a label are one a line.
+    """
 
     label_names: tuple[str, ...]
     right: Floats
@@ -41,10 +47,10 @@ class NamePhrases:
     def _labels_of(self) -> dict[str, list[int]]:
         """Words with blanks between -> the labels of that name."""
         labels: dict[str, list[int]] = {}
-        for label, name in enumerate(self.label_names):
-            words = name_words(name)
-            if 0 < len(words) <= LONGEST:
-                labels.setdefault(" ".join(words), []).append(label)
+        for label, names in enumerate(self.label_names):
+            for phrase in dict.fromkeys(" ".join(name_words(name)) for name in names.split("\n")):
+                if 0 < len(phrase.split(" ")) <= LONGEST and phrase:
+                    labels.setdefault(phrase, []).append(label)
         return labels
 
     @cached_property
@@ -81,8 +87,11 @@ class NamePhrases:
         """(place of the first word, name, whether no longer name holds it) of all names in the words."""
         found = []
         reach = 0  # where the longest names so far end
+        longest_from = self._longest_from
         for first, word in enumerate(words):
-            longest = self._longest_from.get(word, 0)
+            longest = longest_from.get(word)
+            if longest is None:  # most words begin no name
+                continue
             end_here = 0
             for n in range(min(longest, len(words) - first), 0, -1):
                 phrase = " ".join(words[first : first + n])
@@ -102,15 +111,12 @@ class NamePhrases:
         rate = (right + _PRIOR_MATCHES * usual) / (matched + _PRIOR_MATCHES)
         return NamePhrases(self.label_names, rate.astype(np.float32))
 
-    def pairs(self, said: sparse.csr_matrix) -> Pairs:
-        """The labels whose names stand in the texts of `rows`: all are candidates."""
-        n_labels = len(self.label_names)
-        # Every block holds the same labels, in the same order.
-        blocks = [said[:, block * n_labels : (block + 1) * n_labels] for block in range(N_BLOCKS)]
-        labels: npt.NDArray[np.int32] = blocks[0].indices
-        values = [blocks[0].data, blocks[1].data - 1, np.log1p(blocks[2].data - 1), self.right[labels]]
-        return Pairs(pairs_of_matrix(blocks[0]), np.column_stack(values).astype(np.float32))
-
     def arrays(self) -> Arrays:
-        """What the schema declares; the names are the model's own."""
-        return {"right": self.right}
+        """What the schema declares."""
+        utf8, ends = packed(self.label_names)
+        return {"right": self.right, "utf8": utf8, "ends": ends}
+
+    @classmethod
+    def restore(cls, arrays: Arrays) -> NamePhrases:
+        """The names of saved arrays; ModelFileError if they are no texts."""
+        return cls(unpacked(arrays["utf8"], arrays["ends"]), arrays["right"])

@@ -27,3 +27,11 @@ class EnsembleParams(Params):
         0.1, "share of the rows held out to choose weights; 0: no ranker, equal weights", low=0, high=0.5
     )
     ranker_rows: int = param(10_000, "rows that the ranker learns from, at most", low=100)
+    views: str = param(
+        AUTO,
+        "views of texts beside words: pairs, characters, 'pairs,characters' or none; auto: those by which held-out "
+        "rows gain",
+    )
+    favour: float = param(
+        0.0, "0: the most likely labels first; up to 1: rare labels first, by their inverse propensity", low=0, high=1
+    )

@@ -11,23 +11,24 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.errors import DataError, ModelFileError
-from labelwood.models.ensemble import boosting, label_words, name_phrases, near_rows, together
+from labelwood.errors import ModelFileError
+from labelwood.models.ensemble import boosting, label_letters, label_words, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
-from labelwood.models.ensemble.pairs import Floats, ranks_within
-from labelwood.models.ensemble.sides import COLUMNS, GROUPS, Sides
+from labelwood.models.ensemble.pairs import Floats
+from labelwood.models.ensemble.sides import Sides, column_names, groups
+from labelwood.models.ensemble.text_view import CHARACTERS, KINDS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
-from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, under
-from labelwood.topk import PAD, TopK
+from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
+from labelwood.topk import TopK
 
-_BATCH = 1024  # rows whose candidates are in memory at once
-_NAMES, _PHRASES = "names.", "phrases."
+_NAMES, _PHRASES, _LETTERS, _VIEW = "names.", "phrases.", "letters.", "view"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,59 +40,34 @@ class Ranked:
 
     # answering
 
-    def inputs(self, x: sparse.csr_matrix, texts: Sequence[str] | None) -> sparse.csr_matrix:
-        """Features, and beside them where names stand in the texts; DataError if texts are needed and missing."""
-        phrases = self.sides.phrases
-        if phrases is None:
-            return x
-        if texts is None:
-            raise DataError(
-                "this Ensemble was trained on texts beside features, but is asked with features alone: give a Dataset "
-                "with both, or use labelwood.Tagger"
-            )
-        return sparse.hstack([x, phrases.rows(texts)], format="csr", dtype=np.float32)
-
-    def _parts(self, rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, sparse.csr_matrix | None]:
-        """(features without stored zeros, where names stand in the texts) of what `inputs` gives."""
-        if self.sides.phrases is None:
-            return without_zeros(rows), None
-        n_features = self.sides.model.n_features
-        return without_zeros(rows[:, :n_features]), rows[:, n_features:]
+    def inputs(self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None) -> sparse.csr_matrix:
+        """What the sides see of features and texts; DataError if texts are needed and missing."""
+        return self.sides.rows(x, texts, n_threads)
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
         """The k candidates of every row that the ranker finds most likely, with their probabilities."""
-        labels = np.full((x.shape[0], k), PAD, np.int32)
-        scores = np.full((x.shape[0], k), -np.inf, np.float32)
-        n_labels = len(self.sides.label_counts)
-        for begin in range(0, x.shape[0], _BATCH):
-            keys, table = self.sides.table(*self._parts(x[begin : begin + _BATCH]), n_threads)
-            chances = likely(self.ranker.margins(table, n_threads))
-            rows = keys // n_labels
-            ranks = ranks_within(rows, chances, keys)
-            kept = ranks < k
-            labels[begin + rows[kept], ranks[kept]] = keys[kept] % n_labels
-            scores[begin + rows[kept], ranks[kept]] = chances[kept]
-        return TopK(labels, scores)
+        return self.sides.best(x, k, self.ranker, n_threads)
 
     def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None) -> Explanation:
-        """What each side adds to the margin of a label; the model's part is shared out to the words that it names.
+        """What each side adds to the margin of a label; the first model's part is shared out to the words it names.
 
         A label that no side proposes has the score 0 and no reasons.
         """
-        row, said = self._parts(row)
-        keys, table = self.sides.table(row, said, n_threads)
+        keys, table = self.sides.table(row, n_threads)
         place = int(np.searchsorted(keys, label))
         if place == len(keys) or keys[place] != label:
             return Explanation(label, 0.0, (), ())
         item = table[place]
         score = float(likely(self.ranker.margins(table[place : place + 1], n_threads))[0])
+        score *= float(self.sides.label_weights()[label]) if self.sides.favour else 1
         added, rest = self.ranker.contributions(item)
         contributions = [Contribution(0, -1, 1.0, rest, rest, side="what is usual")]
+        known = dict(zip(column_names(self.sides.kinds), item.tolist(), strict=True))
         column = 0
-        for group, columns in GROUPS:
+        for group, columns in groups(self.sides.kinds):
             push = float(added[column : column + len(columns)].sum())
             column += len(columns)
-            side = told(group, dict(zip(COLUMNS, item.tolist(), strict=True)))
+            side = told(group, known)
             if group == "words":
                 contributions += self._words(row, label, push, side, n_threads)
             else:
@@ -103,8 +79,8 @@ class Ranked:
     def _words(
         self, row: sparse.csr_matrix, label: int, push: float, side: str, n_threads: int | None
     ) -> list[Contribution]:
-        """The model's push shared out to the features that push the same way inside it."""
-        model = self.sides.model
+        """The first model's push shared out to the features that push the same way inside it."""
+        model, row = self.sides.models[0], without_zeros(self.sides.seen(row, 0))
         pushes = model.explain(model.inputs(row, None), label, n_threads).by_feature()
         same_way = {f: amount for f, amount in pushes.items() if f >= 0 and amount * push > 0}
         total = math.fsum(same_way.values())
@@ -124,11 +100,20 @@ class Ranked:
             rules |= under(_NAMES, label_words.SCHEMA)
         if facts["phrases"]:
             rules |= under(_PHRASES, name_phrases.SCHEMA)
+        if facts["letters"]:
+            rules |= under(_LETTERS, label_letters.SCHEMA)
+        for number in range(len(facts["views"])):
+            rules[f"{_VIEW}{number}."] = PART
         return rules | under("ranker.", boosting.SCHEMA)
 
     def facts(self) -> dict[str, Any]:
-        """Whether label names are one of the sides, by the words of columns and in texts."""
-        return {"names": self.sides.names is not None, "phrases": self.sides.phrases is not None}
+        """Whether label names are one of the sides, by the words of columns and in texts; the views of texts."""
+        return {
+            "names": self.sides.names is not None,
+            "phrases": self.sides.phrases is not None,
+            "letters": self.sides.letters is not None,
+            "views": [view.facts() for view in self.sides.views],
+        }
 
     def arrays(self) -> Arrays:
         """The arrays that the schema declares."""
@@ -137,21 +122,39 @@ class Ranked:
             arrays |= prefixed(_NAMES, self.sides.names.arrays())
         if self.sides.phrases is not None:
             arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
+        if self.sides.letters is not None:
+            arrays |= prefixed(_LETTERS, self.sides.letters.arrays())
+        for number, view in enumerate(self.sides.views):
+            arrays |= prefixed(f"{_VIEW}{number}.", view.tokens.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
 
     @classmethod
-    def restore(cls, arrays: Arrays, facts: Mapping[str, Any], model: Fitted[Any], trained_on: TrainedOn) -> Ranked:
+    def restore(
+        cls,
+        arrays: Arrays,
+        facts: Mapping[str, Any],
+        models: tuple[Fitted[Any], ...],
+        trained_on: TrainedOn,
+        favour: float,
+    ) -> Ranked:
         """The ranked sides of saved arrays; ModelFileError if they do not fit together."""
         names = LabelWords.restore(part(_NAMES, arrays), trained_on) if facts["names"] else None
-        phrases = None
-        if facts["phrases"]:
-            if trained_on.label_names is None:
-                raise ModelFileError("ensemble: it looks for label names in texts, but there are none")
-            phrases = NamePhrases(trained_on.label_names, arrays[f"{_PHRASES}right"])
+        phrases = NamePhrases.restore(part(_PHRASES, arrays)) if facts["phrases"] else None
         near = NearRows.restore(part("near.", arrays), trained_on)
         beside = Together.restore(part("beside.", arrays), trained_on)
-        ranker = BoostedTrees.restore(part("ranker.", arrays), len(COLUMNS))
-        return cls(Sides(model, near, names, beside, trained_on.label_counts, phrases), ranker)
+        views = tuple(
+            TextView.restore(part(f"{_VIEW}{number}.", arrays), saved) for number, saved in enumerate(facts["views"])
+        )
+        if len(models) != 1 + len(views):
+            raise ModelFileError(f"ensemble: {len(views)} views of texts need a member each beside the first")
+        letters = LabelLetters.restore(part(_LETTERS, arrays), trained_on) if facts["letters"] else None
+        runs = [view.n_columns for view in views if view.kind == CHARACTERS]
+        if letters is not None and runs != [letters.weights.shape[0]]:
+            raise ModelFileError("ensemble: the characters of names are none of a view")
+        sides = Sides(models, near, names, beside, trained_on.label_counts, phrases, views, letters, favour)
+        if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
+            raise ModelFileError("ensemble: the members of a ranker see other columns")
+        return cls(sides, BoostedTrees.restore(part("ranker.", arrays), len(column_names(sides.kinds))))
 
 
 def likely(margins: Floats) -> Floats:
@@ -172,6 +175,8 @@ def told(group: str, item: Mapping[str, float]) -> str:
     """What one group of columns says about a candidate, for people."""
     if group == "words":
         return f"the words say {item['words: score']:.2f}"
+    if group in KINDS:
+        return f"the {group} say {item[f'{group}: score']:.2f}"
     if group == "similar rows":
         return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
     if group == "name":

@@ -2,81 +2,221 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.models.ensemble import label_words, name_phrases, near_rows, together
+from labelwood import _native
+from labelwood.errors import DataError
+from labelwood.matrices import column_ids, row_pointers
+from labelwood.metrics.propensity import inverse_propensity
+from labelwood.models.ensemble import label_letters, label_words, name_phrases, near_rows, together
+from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
-from labelwood.models.ensemble.pairs import Floats, Keys, Pairs, candidates, looked_up, pairs_of_answers
+from labelwood.models.ensemble.pairs import Floats, Keys, beside_each_other
+from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.fit_input import FitInput
 from labelwood.models.fitted import Fitted
+from labelwood.models.linear.fitted_tree import FittedLinearTree
+from labelwood.topk import TopK, empty
 
-MODEL_LABELS = 50  # labels that the model inside is asked for
+MODEL_LABELS = 50  # labels that a model inside is asked for
 _MODEL = ("score", "rank", "of the best")
-_MODEL_MISSING = (0.0, 99.0, 0.0)
-_LABEL = ("label rows",)
-_ROW = ("features", "best score", "closest row")
-_MADE = ("sides",)
-GROUPS = (
-    ("words", _MODEL), ("similar rows", near_rows.COLUMNS), ("name", label_words.COLUMNS + name_phrases.COLUMNS),
-    ("beside", together.COLUMNS), ("frequency", _LABEL), ("row", _ROW), ("agreement", _MADE),
-)  # fmt: skip
-COLUMNS = tuple(f"{group}: {column}" for group, columns in GROUPS for column in columns)
-GROUP_OF = tuple(group for group, columns in GROUPS for _ in columns)
+Columns = tuple[tuple[str, tuple[str, ...]], ...]
+# Row pointers, columns, values, first column of names in texts; labels and scores of the models, their number; threads.
+Int32 = npt.NDArray[np.int32]
+Asked = tuple[npt.NDArray[np.int64], Int32, Floats, int, Int32, Floats, int, int]
+
+
+def groups(views: Sequence[str]) -> Columns:
+    """The groups of the table's columns, in the order of native/models/ensemble/candidates.hpp; views: their kinds."""
+    models = ("words", *views)
+    of_row = ("features", *(f"best score of {model}" for model in models), "closest row")
+    return (
+        *((model, _MODEL) for model in models), ("similar rows", near_rows.COLUMNS),
+        ("name", label_words.COLUMNS + name_phrases.COLUMNS + label_letters.COLUMNS),
+        ("beside", together.COLUMNS), ("frequency", ("label rows",)), ("row", of_row), ("agreement", ("sides",)),
+    )  # fmt: skip
+
+
+def column_names(views: Sequence[str]) -> tuple[str, ...]:
+    """The names of the table's columns."""
+    return tuple(f"{group}: {column}" for group, columns in groups(views) for column in columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """A model, the nearest rows, the words of label names (if there are names) and companions of labels."""
+    """Models, the nearest rows, the words of label names (if there are names) and companions of labels.
 
-    model: Fitted[Any]
+    models: one that sees the features, and one for each view of the texts. Rows come as `rows` gives them: features,
+    and behind them the columns of the views and where names stand in the texts.
+    """
+
+    models: tuple[Fitted[Any], ...]
     near: NearRows
     names: LabelWords | None
     beside: Together
     label_counts: npt.NDArray[np.int64]
     phrases: NamePhrases | None = None  # where names stand in texts, if there are texts
+    views: tuple[TextView, ...] = ()
+    letters: LabelLetters | None = None  # of the names, if there are characters
+    favour: float = 0.0  # 0: what is most likely first; 1: rare labels count more, by their inverse propensity
+    _native: _native.CandidateSides = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        sides = _native.CandidateSides(self.n_features, np.log1p(self.label_counts).astype(np.float32))
+        sides.near(**self.near.arrays(), n_near=near_rows.N_NEAR)
+        sides.beside(**self.beside.arrays(), n_sure=together.N_SURE, most_proposed=together.MOST_PROPOSED)
+        if self.names is not None:
+            sides.names(
+                **self.names.arrays(), least_share=label_words.LEAST_SHARE, smallest_share=label_words.SMALLEST_SHARE,
+                whole=label_words.WHOLE, most_proposed=label_words.MOST_PROPOSED,
+            )  # fmt: skip
+        if self.phrases is not None:
+            sides.phrases(right=self.phrases.right)
+        if self.letters is not None:
+            first, _ = self._columns[1 + self.kinds.index(CHARACTERS)]
+            sides.letters(
+                **self.letters.arrays(), first_column=first, least_share=label_letters.LEAST_SHARE,
+                most_proposed=label_letters.MOST_PROPOSED,
+            )  # fmt: skip
+        if self.favour:
+            sides.favour(self.label_weights())
+        object.__setattr__(self, "_native", sides)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features, without what comes from texts."""
+        return self.models[0].n_features
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether texts are needed beside features."""
+        return self.phrases is not None or bool(self.views)
 
     @classmethod
-    def of(cls, model: Fitted[Any], data: FitInput, said: sparse.csr_matrix | None) -> Sides:
-        """The sides of training rows, with a model that was trained on them; said: where names stand in their texts."""
+    def of(
+        cls,
+        models: tuple[Fitted[Any], ...],
+        data: FitInput,
+        said: sparse.csr_matrix | None,
+        views: tuple[TextView, ...],
+        favour: float,
+        n_threads: int | None,
+    ) -> Sides:
+        """The sides of training rows, with models that were trained on them; said: where names stand in their texts."""
         names = None
-        if data.label_names is not None and data.feature_names is not None:
-            names = LabelWords.of(data.label_names, data.feature_names, data.x).judged(data.x, data.y)
+        if data.label_words is not None and data.feature_names is not None:
+            names = LabelWords.of(data.label_words, data.feature_names, data.x).judged(data.x, data.y)
         counts = np.bincount(data.y.indices, minlength=data.n_labels).astype(np.int64)
         phrases = None
-        if data.label_names is not None and said is not None:
-            phrases = NamePhrases.of(data.label_names).judged(said, data.y)
-        return cls(model, NearRows.of(data.x, data.y), names, Together.of(data.y), counts, phrases)
+        if data.label_words is not None and said is not None:
+            phrases = NamePhrases.of(data.label_words).judged(said, data.y)
+        letters = None
+        for view in views:
+            if view.kind == CHARACTERS and data.label_words is not None:
+                letters = LabelLetters.of(data.label_words, view, n_threads)
+        near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
+        return cls(models, near, names, beside, counts, phrases, views, letters, favour)
 
-    def table(self, x: sparse.csr_matrix, said: sparse.csr_matrix | None, n_threads: int | None) -> tuple[Keys, Floats]:
-        """(keys row * n_labels + label of all candidates, rising; what is known of each, (n, len(COLUMNS))).
+    def without(self, kind: str) -> Sides:
+        """The same sides without one kind of view and its model."""
+        kept = [place for place, view in enumerate(self.views) if view.kind != kind]
+        models = (self.models[0], *(self.models[place + 1] for place in kept))
+        views = tuple(self.views[place] for place in kept)
+        return replace(self, models=models, views=views, letters=None if kind == CHARACTERS else self.letters)
 
-        x: features without stored zeros; said: where names stand in the texts, if there are texts.
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the views."""
+        return tuple(view.kind for view in self.views)
+
+    def label_weights(self) -> Floats:
+        """What the chance of each label is multiplied with, at most 1: propensities to the power of `favour`.
+
+        To sort by chance / propensity is the best order for propensity-scored precision.
         """
-        n_labels = len(self.label_counts)
-        top = self.model.predict(self.model.inputs(x, None), min(MODEL_LABELS, n_labels), n_threads)
-        keys, scores, ranks = pairs_of_answers(top, n_labels)
-        best = np.maximum(np.where(np.isfinite(top.scores[:, 0]), top.scores[:, 0], 0), 1e-9)
-        by_model = Pairs(keys, np.column_stack([scores, ranks, scores / best[keys // n_labels]]).astype(np.float32))
-        by_rows, closest = self.near.pairs(x, n_threads)
-        by_company = self.beside.pairs(top)
-        nothing = Pairs(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
-        by_name = nothing if self.names is None else self.names.pairs(x)
-        by_phrase = nothing if self.phrases is None or said is None else self.phrases.pairs(said)
-        parts: list[tuple[Pairs, tuple[float, ...]]] = [
-            (by_model, _MODEL_MISSING), (by_rows, near_rows.MISSING), (by_name, label_words.MISSING),
-            (by_phrase, name_phrases.MISSING), (by_company, together.MISSING),
-        ]  # fmt: skip
-        keys = candidates([pairs for pairs, _ in parts])
-        columns = [looked_up(keys, pairs, missing) for pairs, missing in parts]
-        rows, labels = keys // n_labels, keys % n_labels
-        known = (columns[0][:, 0] > 0).astype(np.float32) + (columns[1][:, 0] > 0) + (columns[2][:, 0] >= 0.5)
-        plain = [np.log1p(self.label_counts[labels]), np.diff(x.indptr)[rows], best[rows], closest[rows], known]
-        return keys, np.ascontiguousarray(np.column_stack([*columns, *plain]), dtype=np.float32)
+        inverse = inverse_propensity(self.label_counts, n_train=self.near.y.shape[0])
+        return np.asarray((inverse / inverse.max()) ** self.favour, np.float32)
+
+    # answering
+
+    def rows(self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None) -> sparse.csr_matrix:
+        """What the sides see of features and texts; DataError if texts are needed and missing."""
+        if not self.reads_texts:
+            return x
+        if texts is None:
+            raise DataError(
+                "this Ensemble was trained on texts beside features, but is asked with features alone: give a Dataset "
+                "with both, or use labelwood.Tagger"
+            )
+        parts = [x]
+        parts += [view.rows(texts, n_threads) for view in self.views]
+        if self.phrases is not None:
+            parts.append(self.phrases.rows(texts))
+        return beside_each_other(parts)
+
+    def table(self, rows: sparse.csr_matrix, n_threads: int | None) -> tuple[Keys, Floats]:
+        """(keys row * n_labels + label of all candidates, rising; what is known of each, (n, columns))."""
+        counts, labels, table = self._native.table(*self._asked(rows, n_threads))
+        places = np.repeat(np.arange(rows.shape[0], dtype=np.int64), counts)
+        return places * len(self.label_counts) + labels, table
+
+    def best(self, rows: sparse.csr_matrix, k: int, ranker: BoostedTrees, n_threads: int | None) -> TopK:
+        """The k candidates of every row that the ranker finds most likely, with their probabilities."""
+        best = empty(rows.shape[0], k)
+        asked = self._asked(rows, n_threads)
+        self._native.top_k(ranker.native, *asked, best.labels, best.scores)
+        return best
+
+    def seen(self, rows: sparse.csr_matrix, model: int) -> sparse.csr_matrix:
+        """The columns that one of the models sees."""
+        begin, end = self._columns[model]
+        return rows if (begin, end) == (0, rows.shape[1]) else rows[:, begin:end]
+
+    def _answer(self, rows: sparse.csr_matrix, model: int, k: int, n_threads: int | None) -> TopK:
+        """The k best labels that one of the models gives each row."""
+        asked = self.models[model]
+        if rows.shape[0] != 1 or not isinstance(asked, FittedLinearTree):
+            return asked.predict(self.seen(rows, model), k, n_threads)
+        # One row: a matrix of its own would cost more than the answer.
+        begin, end = self._columns[model]
+        first, last = np.searchsorted(rows.indices, (begin, end))
+        columns = rows.indices[first:last] - np.int32(begin)
+        labels, scores = asked.query(columns, rows.data[first:last], k)
+        top = empty(1, k)
+        top.labels[0, : len(labels)], top.scores[0, : len(labels)] = labels, scores
+        return top
+
+    @property
+    def widths(self) -> list[int]:
+        """The number of columns that each of the models sees."""
+        return [end - begin for begin, end in self._columns]
+
+    @cached_property
+    def _columns(self) -> tuple[tuple[int, int], ...]:
+        """The first column of each model's, and the one behind its last."""
+        columns, end = [(0, self.n_features)], self.n_features
+        for view in self.views:
+            columns.append((0 if view.kind == PAIRS else end, end + view.n_columns))
+            end += view.n_columns
+        return tuple(columns)
+
+    def _asked(self, rows: sparse.csr_matrix, n_threads: int | None) -> Asked:
+        """The rows and the models' answers to them, as the kernels take them."""
+        k = min(MODEL_LABELS, len(self.label_counts))
+        answers = [self._answer(rows, model, k, n_threads) for model in range(len(self.models))]
+        labels, scores = answers[0].labels, answers[0].scores
+        if len(answers) > 1:
+            labels, scores = np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])
+        first_said = self._columns[-1][1]
+        return row_pointers(rows), column_ids(rows), rows.data, first_said, labels, scores, len(answers), n_threads or 0

@@ -8,10 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from labelwood.matrices import column_ids, row_pointers
-from labelwood.models.ensemble.pairs import Pairs, pairs_of_matrix, ranks_within, restored_matrix
+from labelwood.models.ensemble.pairs import pairs_of_matrix, ranks_within, restored_matrix
 from labelwood.models.fit_input import TrainedOn
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
-from labelwood.topk import PAD, TopK
 
 N_SURE = 5  # answers of a row whose companions are looked at
 N_KEPT = 20  # companions of a label
@@ -19,7 +18,6 @@ MOST_PROPOSED = 20  # labels of a row
 _DOUBT = 3.0  # rows that are added to a label's own when a share is taken
 # beside: the shares of companions, each times the score of the label that they stand beside, added up
 COLUMNS = ("beside",)
-MISSING = (0.0,)
 
 SCHEMA: Schema = {
     "starts": ArrayRule("int64", ("n_labels+1",), low=0),
@@ -49,18 +47,6 @@ class Together:
         both.eliminate_zeros()
         both.sort_indices()
         return cls(both)
-
-    def pairs(self, top: TopK) -> Pairs:
-        """The companions of each row's best answers; the strongest are candidates."""
-        sure = top.labels[:, :N_SURE]
-        given = sure != PAD
-        starts = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
-        scores = np.maximum(top.scores[:, :N_SURE][given], 1e-6)
-        shape = (len(sure), self.shares.shape[0])
-        beside = sparse.csr_matrix((scores, sure[given], starts), shape=shape) @ self.shares
-        keys = pairs_of_matrix(beside)
-        ranks = ranks_within(keys // self.shares.shape[0], beside.data, keys)
-        return Pairs(keys, beside.data.reshape(-1, 1).astype(np.float32), ranks < MOST_PROPOSED)
 
     def arrays(self) -> Arrays:
         """The companions as the schema declares them."""

@@ -19,6 +19,7 @@ from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.linear.kept_rows import KEPT_ROWS, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, LinearTreeParams, SearchResult
+from labelwood.models.linear.tree_negatives import child_scores
 from labelwood.models.linear.tree_nodes import label_filter, search_tree
 from labelwood.models.linear.tree_reasons import path_explanation
 from labelwood.models.linear.weight_blocks import BLOCKS, FEATURE_RANK, WeightBlocks, ranked_rows
@@ -218,6 +219,11 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     def with_retired(self, retired: npt.NDArray[np.integer[Any]]) -> FittedLinearTree:
         """The same trees with exactly these labels retired."""
         return replace(self, retired=np.unique(retired).astype(np.int32))
+
+    def child_scores(self, x: sparse.csr_matrix, tree: int, node: int) -> npt.NDArray[np.float32]:
+        """How probable each child of a node finds itself for the one row x, given that the row is at the node."""
+        rows = ranked_rows(x, self.feature_rank, self.settings.normalize)
+        return child_scores(self.trees[tree], self.blocks[tree], rows, self._link, node)
 
     # figures
 

@@ -122,3 +122,17 @@ def best_leaves(
         if level < tree.max_depth:
             search.descend(level, blocks, int(starts[tree.level_starts[level]]))
     return leaves
+
+
+def child_scores(tree: LabelTree, blocks: WeightBlocks, rows: Rows, link: int, node: int) -> npt.NDArray[np.float32]:
+    """What each child's classifier of an inner node says of the one row, in 0..1; empty for a leaf."""
+    children = tree.children(node)
+    if not len(children):
+        return np.zeros(0, np.float32)
+    search = Matching(tree, rows, link, len(children), 1)
+    search.nodes[:, 0] = node
+    level = int(tree.depth[node])
+    search.descend(level, blocks, int(first_blocks(tree)[tree.level_starts[level]]))
+    scores = np.empty(len(children), np.float32)
+    scores[search.nodes[0] - children.start] = np.exp(search.scores[0])
+    return scores

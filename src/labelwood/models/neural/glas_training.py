@@ -24,6 +24,7 @@ from labelwood.storage.schema import Arrays
 
 _FEWEST_VALIDATION = 50  # fewer rows say nothing
 _MOST_VALIDATION = 2000
+_MOST_COSINES = 16_000_000  # at a time: 64 MB, however many labels there are
 _FEWEST_STEPS = 24  # of an epoch: small data gets smaller batches ...
 _SMALLEST_BATCH = 8  # ... down to this
 
@@ -131,8 +132,20 @@ class _Validation:
 
     def __call__(self) -> float:
         vectors = unit_rows(bag_forward(self.network.map.arrays(), self.x, self.n_threads))
-        best = self.seen[np.argmax(vectors @ label_vectors(self.network)[self.seen].T, axis=1)]
+        labels = label_vectors(self.network)[self.seen]
+        best = self.seen[nearest_labels(vectors, labels)]
         return 100.0 * float(np.asarray(self.y[np.arange(len(best)), best]).mean())
+
+
+def nearest_labels(
+    vectors: np.ndarray[Any, np.dtype[np.float32]],
+    labels: np.ndarray[Any, np.dtype[np.float32]],
+    most_cosines: int = _MOST_COSINES,
+) -> Rows:
+    """The label vector with the largest cosine for every row, in parts of at most `most_cosines` numbers or one row."""
+    step = max(1, most_cosines // max(1, len(labels)))
+    parts = [np.argmax(vectors[at : at + step] @ labels.T, axis=1) for at in range(0, len(vectors), step)]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def _split(y: sparse.csr_matrix, settings: GLaSParams) -> tuple[Rows, Rows]:

@@ -53,10 +53,14 @@ def clusters_per_label(edges: Int32, scores: Floats, n_labels: int) -> npt.NDArr
 
 
 def kept_partition_edges(edges: Int32, scores: Floats, partition: Int32, thresholds: Doubles) -> Doubles:
-    """The share of edges from each threshold up that lead to a label of the cluster's own part of the partition."""
+    """The share of the edges of stage 1 (every label to its first cluster) that have at least each threshold's score.
+
+    Figure 7a of the paper. An edge that the learned index does not hold has no score, and counts as lost.
+    """
     cluster, place = np.nonzero(edges != PAD)
-    kept, score = partition[edges[cluster, place]] == cluster, scores[cluster, place]
-    return np.array([kept[score >= t].mean() if np.any(score >= t) else np.nan for t in thresholds])
+    of_stage_1 = partition[edges[cluster, place]] == cluster
+    score = scores[cluster, place][of_stage_1]
+    return np.array([np.count_nonzero(score >= t) / max(1, len(partition)) for t in thresholds])
 
 
 def plane(vectors: Floats) -> Doubles:

@@ -70,8 +70,9 @@ class FittedELIAS(Fitted[ELIASParams]):
 
     partition: the first cluster of every label. ranker, votes, zero_shot, reader: None where the settings or the
     held-out rows want none. candidates: labels that the ranker adds to a shortlist. C: the ranker's cost of an error.
-    held_out: FIGURES. first_stage: the first index as it was after stage 1, to compare with; it is not saved, so a
-    loaded or copied state has none. Rows are what `inputs` gives: features, text vectors, or both.
+    held_out: FIGURES. first_stage: the first index as it was after stage 1, to compare with, and told: what training
+    has to say; neither is saved, so a loaded or copied state has none. Rows are what `inputs` gives: features, text
+    vectors, or both.
     """
 
     name = "elias"
@@ -85,6 +86,7 @@ class FittedELIAS(Fitted[ELIASParams]):
     C: float
     held_out: Arrays
     first_stage: LearnedIndex | None = None
+    told: tuple[str, ...] = ()
 
     # answering
 
@@ -191,6 +193,10 @@ class FittedELIAS(Fitted[ELIASParams]):
         return whole if self.reader is None else without_text_columns(whole, self._first_text_column)
 
     # figures
+
+    def notes(self) -> tuple[str, ...]:
+        """What the index adds to scoring all labels, where the held-out rows of training could tell."""
+        return self.told
 
     def structure(self) -> dict[str, float]:
         """Clusters, edges and how they are used, of the first index."""

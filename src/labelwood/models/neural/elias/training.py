@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from labelwood.models.neural.elias.calibration import (
     product_scoring,
 )
 from labelwood.models.neural.elias.fitted import FittedELIAS, Member
+from labelwood.models.neural.elias.gain import index_gain
 from labelwood.models.neural.elias.inputs import BOTH, BOW, WIDTH_GUESS, Floats, TextReader, joined, texts_of
 from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
@@ -64,12 +66,16 @@ class ReadRows:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What held-out rows chose: a scoring for every index, the voters; how well the labels are found then."""
+    """What held-out rows chose: a scoring for every index, the voters; how well the labels are found then.
+
+    scored: labels and scores of these rows, None if there were none.
+    """
 
     scorings: tuple[Scoring, ...]
     votes: TreeVotes | None
     zero_shot: ZeroShot | None
     figures: Arrays
+    scored: Scored | None = None
 
 
 def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
@@ -81,20 +87,26 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
     rows, y, progress = read.rows, data.y, data.progress
     zero_shot = _taught_names(settings, data, read) if settings.zero_shot else None
     sizes = index_sizes(data.n_labels, settings)
+    clock = [time.process_time()]
     stages = [
         Trainer(rows[read.trained], y[read.trained], sizes, settings, settings.seed + number, progress).run()
         for number in range(settings.n_models)
     ]
     indexes, partition = [stage.learned for stage in stages], stages[0].partition
+    clock.append(time.process_time())
     plan = _ranker_plan(settings, data, read) if settings.ranker else None
     # Of labels that a classifier never saw as negatives its margins say little.
     candidates = min(settings.candidates, data.n_labels) if plan is not None and plan.all_negatives else 0
     ranker = None
     if plan is not None:
         ranker = ranker_of(rows[read.trained], y[read.trained], partition, indexes, plan, settings, progress)
+    clock.append(time.process_time())
     chosen = Chosen((Scoring(),) * settings.n_models, None, zero_shot, {})
+    notes: tuple[str, ...] = ()
     if len(read.kept):
         chosen = _choose(settings, data, read, indexes, ranker, candidates, zero_shot)
+        if ranker is not None and plan is not None and plan.all_negatives:
+            notes = _told_gain(settings, data, read, ranker, chosen, (clock[2] - clock[1]) / (clock[2] - clock[0]))
         if plan is not None:  # now that the scoring is chosen, the ranker learns from all rows
             every = np.concatenate([read.trained, read.kept])
             ranker = ranker_of(
@@ -113,6 +125,7 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
         C=0.0 if plan is None else plan.cost,
         held_out=chosen.figures,
         first_stage=stages[0].first,
+        told=notes,
     )
 
 
@@ -195,7 +208,19 @@ def _choose(
     pairs = held_out(scored[0], scored[1].astype(np.float32), None, kept_y)
     if zero_shot is not None:
         zero_shot = zero_shot.on_the_scale_of(scored[1], pairs.truth)
-    return Chosen(tuple(scoring for scoring, _ in choices), votes, zero_shot, _figures(pairs, scored[1], counts))
+    scorings = tuple(scoring for scoring, _ in choices)
+    return Chosen(scorings, votes, zero_shot, _figures(pairs, scored[1], counts), scored)
+
+
+def _told_gain(
+    settings: ELIASParams, data: FitInput, read: ReadRows, ranker: Ranker, chosen: Chosen, time_share: float
+) -> tuple[str, ...]:
+    """What the index adds to a ranker that learned from all rows, and so can be asked for all labels, as one note."""
+    if chosen.scored is None:
+        return ()
+    rows, y = read.rows[read.kept], data.y[read.kept]
+    gain = index_gain(ranker, rows, y, chosen.scored, time_share, settings.n_threads)
+    return (gain.sentence(same_columns=settings.encoder == BOW),)
 
 
 def _votes(settings: ELIASParams, data: FitInput, read: ReadRows, scored: Scored) -> tuple[TreeVotes | None, Scored]:

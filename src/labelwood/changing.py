@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from labelwood.tagger.tagger import Tagger
 
 
+class FolderChangedError(DataError):
+    """Someone else saved to the folder meanwhile."""
+
+
 class Changing:
     """The tagger of a folder, and the way to save it there again unless someone else did so meanwhile."""
 
@@ -32,5 +36,7 @@ class Changing:
         from labelwood.storage.load import read_manifest
 
         if read_manifest(self.folder)["manifest_sha256"] != self.manifest["manifest_sha256"]:
-            raise DataError(f"{self.folder}: another program changed it meanwhile; nothing was saved, run this again")
+            raise FolderChangedError(
+                f"{self.folder}: another program changed it meanwhile; nothing was saved, run this again"
+            )
         self.tagger.save(self.folder, extra=self.manifest["extra"])

@@ -1,0 +1,237 @@
+// Candidates of all sides and their ranking for Python.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+#include "bind/bind.hpp"
+#include "models/ensemble/bind_trees.hpp"
+#include "models/ensemble/candidates.hpp"
+#include "parallel.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace lw {
+namespace {
+
+void need(bool fits, const char* what) {
+    if (!fits) throw std::invalid_argument(what);
+}
+
+// A matrix that the holder keeps; `values` may be missing.
+struct KeptMatrix {
+    In<std::int64_t> starts;
+    In<std::int32_t> columns;
+    std::optional<In<float>> values;
+
+    KeptMatrix(In<std::int64_t> given_starts, In<std::int32_t> given_columns, std::optional<In<float>> given_values,
+               std::int64_t n_rows, std::int64_t n_columns)
+        : starts(given_starts), columns(given_columns), values(given_values) {
+        need(static_cast<std::int64_t>(starts.size()) == n_rows + 1 && starts.data()[0] == 0, "row pointers begin with 0, one a row");
+        for (std::int64_t row = 0; row < n_rows; ++row) need(starts.data()[row] <= starts.data()[row + 1], "row pointers rise");
+        need(starts.data()[n_rows] == static_cast<std::int64_t>(columns.size()), "row pointers do not fit the columns");
+        need(!values || values->size() == columns.size(), "a matrix has a value for each column number");
+        for (std::size_t p = 0; p < columns.size(); ++p)
+            need(columns.data()[p] >= 0 && columns.data()[p] < n_columns, "a column number is outside the matrix");
+    }
+    SparseRows rows(std::int64_t n_columns) const {
+        return {starts.data(), columns.data(), values->data(), static_cast<std::int64_t>(starts.size()) - 1,
+                static_cast<std::int32_t>(n_columns)};
+    }
+    SparsePattern pattern(std::int64_t n_columns) const {
+        return {starts.data(), columns.data(), static_cast<std::int64_t>(starts.size()) - 1, static_cast<std::int32_t>(n_columns)};
+    }
+};
+
+// The arrays of all sides. The views point into arrays that are kept alive beside them.
+struct SidesHolder {
+    std::vector<KeptMatrix> kept;
+    std::vector<In<float>> of_labels;
+    Sides sides{};
+
+    SidesHolder(std::int32_t n_features, In<float> label_rows) {
+        sides.n_features = n_features;
+        sides.n_labels = static_cast<std::int32_t>(label_rows.size());
+        sides.label_rows = label_array(label_rows);
+    }
+
+    const float* label_array(In<float> array) {
+        need(static_cast<std::int32_t>(array.size()) == sides.n_labels, "an array must have an entry for each label");
+        of_labels.push_back(array);
+        return array.data();
+    }
+
+    void near(In<std::int64_t> starts, In<std::int32_t> rows, In<float> values, In<std::int64_t> label_starts, In<std::int32_t> labels,
+              std::int32_t n_near) {
+        need(label_starts.size() >= 1 && n_near >= 1, "there must be rows to ask");
+        const auto n_rows = static_cast<std::int64_t>(label_starts.size()) - 1;
+        kept.emplace_back(starts, rows, values, sides.n_features, n_rows);
+        const SparseRows by_column = kept.back().rows(n_rows);
+        kept.emplace_back(label_starts, labels, std::nullopt, n_rows, sides.n_labels);
+        sides.near = {by_column, kept.back().pattern(sides.n_labels), n_near};
+    }
+
+    void names(In<std::int64_t> column_starts, In<std::int32_t> column_words, In<std::int64_t> word_starts, In<std::int32_t> word_labels,
+               In<float> word_shares, In<float> mass, In<float> words, In<float> right, In<float> matched, float least_share,
+               float smallest_share, float whole, std::int32_t most_proposed) {
+        need(word_starts.size() >= 1 && most_proposed >= 0, "there must be words");
+        const auto n_words = static_cast<std::int64_t>(word_starts.size()) - 1;
+        kept.emplace_back(column_starts, column_words, std::nullopt, sides.n_features, n_words);
+        const SparsePattern said = kept.back().pattern(n_words);
+        kept.emplace_back(word_starts, word_labels, word_shares, n_words, sides.n_labels);
+        sides.names = {said, kept.back().rows(sides.n_labels), label_array(mass), label_array(words), label_array(right),
+                       label_array(matched), least_share, smallest_share, whole, most_proposed};
+    }
+
+    void letters(In<std::int64_t> starts, In<std::int32_t> labels, In<float> weights, std::int64_t first_column, float least_share,
+                 std::int32_t most_proposed) {
+        need(starts.size() >= 1 && first_column >= sides.n_features && most_proposed >= 0, "a view comes after the features");
+        const auto n_runs = static_cast<std::int64_t>(starts.size()) - 1;
+        kept.emplace_back(starts, labels, weights, n_runs, sides.n_labels);
+        sides.letters = {kept.back().rows(sides.n_labels), first_column, least_share, most_proposed};
+    }
+
+    void beside(In<std::int64_t> starts, In<std::int32_t> labels, In<float> shares, std::int32_t n_sure, std::int32_t most_proposed) {
+        need(n_sure >= 0 && most_proposed >= 0, "numbers must be positive");
+        kept.emplace_back(starts, labels, shares, sides.n_labels, sides.n_labels);
+        sides.beside = {kept.back().rows(sides.n_labels), n_sure, most_proposed};
+    }
+
+    void phrases(In<float> right) { sides.phrase_right = label_array(right); }
+
+    void favour(In<float> weights) { sides.favour = label_array(weights); }
+};
+
+AskedRows checked_rows(const SidesHolder& holder, const In<std::int64_t>& starts, const In<std::int32_t>& columns,
+                       const In<float>& values, std::int64_t first_said, const In2<std::int32_t>& labels, const In2<float>& scores,
+                       std::int32_t n_models) {
+    const Sides& sides = holder.sides;
+    need(sides.near.by_column.starts && sides.beside.shares.starts, "similar rows and companions are missing");
+    need(starts.size() >= 1 && starts.data()[0] == 0, "row pointers begin with 0");
+    const auto n_rows = static_cast<std::int64_t>(starts.size()) - 1;
+    for (std::int64_t row = 0; row < n_rows; ++row) {
+        need(starts.data()[row] <= starts.data()[row + 1], "row pointers rise");
+        for (std::int64_t p = starts.data()[row]; p < starts.data()[row + 1]; ++p) {
+            need(p < static_cast<std::int64_t>(columns.size()), "row pointers do not fit the columns");
+            need(columns.data()[p] >= (p > starts.data()[row] ? columns.data()[p - 1] + 1 : 0), "columns rise within a row");
+        }
+    }
+    need(starts.data()[n_rows] == static_cast<std::int64_t>(columns.size()) && columns.size() == values.size(),
+         "row pointers do not fit the columns and values");
+    need(first_said >= sides.n_features, "names in texts come after the features");
+    need(n_models >= 1 && labels.shape(1) >= 1 && labels.shape(1) % n_models == 0 && labels.shape(0) == scores.shape(0) &&
+             labels.shape(1) == scores.shape(1) && static_cast<std::int64_t>(labels.shape(0)) == n_rows,
+         "answers must be (n rows, n models * width)");
+    for (std::size_t i = 0; i < labels.shape(0) * labels.shape(1); ++i)
+        need(labels.data()[i] >= -1 && labels.data()[i] < sides.n_labels, "no such label");
+    return {{starts.data(), columns.data(), values.data(), n_rows, sides.n_features}, first_said, labels.data(), scores.data(),
+            n_models, static_cast<std::int32_t>(labels.shape(1)) / n_models};
+}
+
+// (the number of candidates of each row, their labels, rising, the table).
+nb::tuple table(const SidesHolder& holder, In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, std::int64_t first_said,
+                In2<std::int32_t> labels, In2<float> scores, std::int32_t n_models, int n_threads) {
+    const AskedRows asked = checked_rows(holder, starts, columns, values, first_said, labels, scores, n_models);
+    const auto n_rows = static_cast<std::size_t>(asked.rows.n_rows);
+    const auto n_columns = static_cast<std::size_t>(n_table_columns(n_models));
+    struct Row {
+        std::vector<std::int32_t> labels;
+        std::vector<float> table;
+    };
+    std::vector<Row> rows(n_rows);
+    auto* counts = new std::int64_t[n_rows];
+    nb::capsule counts_owner(counts, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+    std::size_t n_candidates = 0;
+    {
+        WithoutGil released;
+        parallel_for(asked.rows.n_rows, n_threads, 8, [&](std::int64_t row, int) {
+            thread_local CandidateRoom room;
+            gather_candidates(holder.sides, asked, row, room);
+            std::vector<std::int32_t> order(room.labels.size());
+            std::iota(order.begin(), order.end(), 0);
+            std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return room.labels[a] < room.labels[b]; });
+            Row& out = rows[static_cast<std::size_t>(row)];
+            out.table.reserve(room.table.size());
+            for (const std::int32_t slot : order) {
+                out.labels.push_back(room.labels[slot]);
+                const auto begin = room.table.begin() + static_cast<std::ptrdiff_t>(slot * n_columns);
+                out.table.insert(out.table.end(), begin, begin + static_cast<std::ptrdiff_t>(n_columns));
+            }
+        });
+        for (std::size_t row = 0; row < n_rows; ++row) n_candidates += static_cast<std::size_t>(counts[row] = static_cast<std::int64_t>(rows[row].labels.size()));
+    }
+    auto* all_labels = new std::int32_t[n_candidates];
+    nb::capsule labels_owner(all_labels, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+    auto* all_values = new float[n_candidates * n_columns];
+    nb::capsule values_owner(all_values, [](void* p) noexcept { delete[] static_cast<float*>(p); });
+    std::size_t place = 0;
+    for (Row& row : rows) {
+        std::copy(row.labels.begin(), row.labels.end(), all_labels + place);
+        std::copy(row.table.begin(), row.table.end(), all_values + place * n_columns);
+        place += row.labels.size();
+        row = {};
+    }
+    return nb::make_tuple(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(counts, {n_rows}, counts_owner),
+                          nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(all_labels, {n_candidates}, labels_owner),
+                          nb::ndarray<nb::numpy, float, nb::ndim<2>>(all_values, {n_candidates, n_columns}, values_owner));
+}
+
+void top_k(const SidesHolder& holder, const TreesHolder& ranker, In<std::int64_t> starts, In<std::int32_t> columns, In<float> values,
+           std::int64_t first_said, In2<std::int32_t> labels, In2<float> scores, std::int32_t n_models, int n_threads,
+           Out2<std::int32_t> best_labels, Out2<float> chances) {
+    const AskedRows asked = checked_rows(holder, starts, columns, values, first_said, labels, scores, n_models);
+    const std::int32_t n_columns = n_table_columns(n_models);
+    need(ranker.n_features == n_columns, "the ranker knows another table");
+    need(static_cast<std::int64_t>(best_labels.shape(0)) == asked.rows.n_rows && best_labels.shape(1) >= 1 &&
+             chances.shape(0) == best_labels.shape(0) && chances.shape(1) == best_labels.shape(1),
+         "labels and chances must be (n rows, k)");
+    const auto k = static_cast<std::int32_t>(best_labels.shape(1));
+    const float* favour = holder.sides.favour;
+    WithoutGil released;
+    parallel_for(asked.rows.n_rows, n_threads, 8, [&](std::int64_t row, int) {
+        thread_local CandidateRoom room;
+        gather_candidates(holder.sides, asked, row, room);
+        const auto n = static_cast<std::int64_t>(room.labels.size());
+        room.margins.resize(room.labels.size());
+        ranker.trees.margins(room.table.data(), n, n_columns, room.margins.data());
+        room.best.resize(static_cast<std::size_t>(k));
+        TopKHeap heap(room.best.data(), k);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const double chance = 1 / (1 + std::exp(-static_cast<double>(room.margins[i])));
+            heap.offer(static_cast<float>(chance * (favour ? favour[room.labels[i]] : 1.0f)), room.labels[i]);
+        }
+        const std::int32_t n_best = heap.size();
+        const Scored* best = heap.sorted();
+        for (std::int32_t i = 0; i < k; ++i) {
+            best_labels.data()[row * k + i] = i < n_best ? best[i].label : -1;
+            chances.data()[row * k + i] = i < n_best ? best[i].score : -std::numeric_limits<float>::infinity();
+        }
+    });
+}
+
+}  // namespace
+
+void bind_candidates(nb::module_& m) {
+    nb::class_<SidesHolder>(m, "CandidateSides", "The arrays of all sides that propose labels; see native/models/ensemble/candidates.hpp.")
+        .def(nb::init<std::int32_t, In<float>>(), "n_features"_a, "label_rows"_a)
+        .def("near", &SidesHolder::near, "starts"_a, "rows"_a, "values"_a, "label_starts"_a, "labels"_a, "n_near"_a,
+             "Training rows by column and their labels.")
+        .def("names", &SidesHolder::names, "column_starts"_a, "column_words"_a, "word_starts"_a, "word_labels"_a, "word_shares"_a,
+             "mass"_a, "words"_a, "right"_a, "matched"_a, "least_share"_a, "smallest_share"_a, "whole"_a, "most_proposed"_a,
+             "The words of label names.")
+        .def("letters", &SidesHolder::letters, "starts"_a, "labels"_a, "weights"_a, "first_column"_a, "least_share"_a, "most_proposed"_a,
+             "The runs of characters of label names.")
+        .def("beside", &SidesHolder::beside, "starts"_a, "labels"_a, "shares"_a, "n_sure"_a, "most_proposed"_a,
+             "The companions of every label.")
+        .def("phrases", &SidesHolder::phrases, "right"_a, "How often a name in the text was right.")
+        .def("favour", &SidesHolder::favour, "weights"_a, "What the chance of each label is multiplied with.")
+        .def("table", &table, "starts"_a, "columns"_a, "values"_a, "first_said"_a, "labels"_a, "scores"_a, "n_models"_a, "n_threads"_a,
+             "(candidates of each row, their labels, what is known of each) for rows and the models' answers to them.")
+        .def("top_k", &top_k, "ranker"_a, "starts"_a, "columns"_a, "values"_a, "first_said"_a, "labels"_a, "scores"_a, "n_models"_a,
+             "n_threads"_a, "best_labels"_a, "chances"_a, "Fill best_labels and chances with the candidates that the ranker likes best.");
+}
+
+}  // namespace lw

@@ -1,0 +1,326 @@
+#include "models/ensemble/candidates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lw {
+namespace {
+
+constexpr std::int32_t kFirstRows = 5;  // "first five"
+constexpr float kWorstRank = 99.0f;
+constexpr float kNotWhole = -0.5f;
+constexpr int kNearColumns = 3, kNameColumns = 7, kPhraseColumns = 4, kLetterColumns = 4;
+
+// One row of the table while it is filled.
+class Gatherer {
+public:
+    Gatherer(const Sides& sides, const AskedRows& asked, std::int64_t row, CandidateRoom& room)
+        : sides_(sides), asked_(asked), room_(room), n_columns_(n_table_columns(asked.n_models)), near_(3 * asked.n_models),
+          names_(near_ + kNearColumns), phrases_(names_ + kNameColumns), letters_(phrases_ + kPhraseColumns),
+          beside_(letters_ + kLetterColumns) {
+        labels_ = asked.labels + row * asked.n_models * asked.width;
+        scores_ = asked.scores + row * asked.n_models * asked.width;
+        begin_ = asked.rows.starts[row];
+        end_ = asked.rows.starts[row + 1];
+        features_end_ = std::lower_bound(asked.rows.columns + begin_, asked.rows.columns + end_, sides.n_features) - asked.rows.columns;
+        said_begin_ = std::lower_bound(asked.rows.columns + features_end_, asked.rows.columns + end_, asked.first_said) - asked.rows.columns;
+        make_room();
+        missing_.assign(n_columns_, 0.0f);
+        for (std::int32_t m = 0; m < asked.n_models; ++m) missing_[3 * m + 1] = kWorstRank;
+        missing_[names_ + 2] = missing_[names_ + 3] = missing_[names_ + 4] = -1.0f;
+        missing_[names_ + 6] = kWorstRank;
+        missing_[phrases_ + 2] = 9.0f;
+        missing_[phrases_ + 3] = -1.0f;
+        missing_[letters_ + 2] = missing_[letters_ + 3] = kWorstRank;
+    }
+
+    void run() {
+        ask_models();
+        ask_near_rows();
+        ask_names();
+        ask_phrases();
+        ask_letters();
+        ask_companions();
+        fill_names();
+        fill_letters();
+        fill_companions();
+        finish();
+    }
+
+private:
+    void make_room() {
+        const auto n_labels = static_cast<std::size_t>(sides_.n_labels);
+        const auto n_rows = static_cast<std::size_t>(sides_.near.by_column.n_columns);
+        const auto n_words = static_cast<std::size_t>(sides_.names.word_labels.n_rows);
+        if (room_.near_sums.size() < n_rows) room_.near_sums.resize(n_rows, 0.0f);
+        if (room_.word_values.size() < n_words) room_.word_values.resize(n_words, 0.0f);
+        if (room_.slots.size() < n_labels) {
+            room_.slots.resize(n_labels, -1);
+            room_.shares.resize(n_labels, 0.0f);
+            room_.strengths.resize(n_labels, 0.0f);
+            room_.letter_shares.resize(n_labels, 0.0f);
+            room_.cosines.resize(n_labels, 0.0f);
+            room_.beside_sums.resize(n_labels, 0.0f);
+        }
+        room_.labels.clear();
+        room_.table.clear();
+    }
+
+    float* candidate(std::int32_t label) {
+        std::int32_t& slot = room_.slots[label];
+        if (slot < 0) {
+            slot = static_cast<std::int32_t>(room_.labels.size());
+            room_.labels.push_back(label);
+            room_.table.insert(room_.table.end(), missing_.begin(), missing_.end());
+        }
+        return room_.table.data() + static_cast<std::size_t>(slot) * n_columns_;
+    }
+
+    void ask_models() {
+        best_.assign(asked_.n_models, 1e-9f);
+        for (std::int32_t m = 0; m < asked_.n_models; ++m) {
+            const std::int32_t* labels = labels_ + m * asked_.width;
+            const float* scores = scores_ + m * asked_.width;
+            if (labels[0] >= 0) best_[m] = std::max(scores[0], 1e-9f);
+            for (std::int32_t rank = 0; rank < asked_.width && labels[rank] >= 0; ++rank) {
+                float* columns = candidate(labels[rank]) + 3 * m;
+                columns[0] = scores[rank];
+                columns[1] = static_cast<float>(rank);
+                columns[2] = scores[rank] / best_[m];
+            }
+        }
+    }
+
+    void ask_near_rows() {
+        const NearSide& near = sides_.near;
+        double squares = 0;
+        for (std::int64_t q = begin_; q < features_end_; ++q) {
+            const double value = asked_.rows.values[q];
+            squares += value * value;
+            n_features_ += value != 0;
+        }
+        const double length = squares > 0 ? std::sqrt(squares) : 1;
+        room_.touched_rows.clear();
+        for (std::int64_t q = begin_; q < features_end_; ++q) {
+            const float value = static_cast<float>(asked_.rows.values[q] / length);
+            if (value == 0.0f) continue;
+            const std::int32_t column = asked_.rows.columns[q];
+            for (std::int64_t p = near.by_column.starts[column]; p < near.by_column.starts[column + 1]; ++p) {
+                const std::int32_t row = near.by_column.columns[p];
+                // A sum that comes back to 0 lets a row in twice: the second time it is 0 and is left out below.
+                if (room_.near_sums[row] == 0.0f) room_.touched_rows.push_back(row);
+                room_.near_sums[row] += value * near.by_column.values[p];
+            }
+        }
+        room_.best.resize(near.n_near);
+        TopKHeap heap(room_.best.data(), near.n_near);
+        for (const std::int32_t row : room_.touched_rows) {
+            const float sum = room_.near_sums[row];
+            if (sum > 0.0f && !(heap.full() && sum < heap.worst())) heap.offer(sum, row);
+            room_.near_sums[row] = 0.0f;
+        }
+        const std::int32_t n_near = heap.size();
+        const Scored* rows = heap.sorted();
+        float total = 0;
+        for (std::int32_t i = 0; i < n_near; ++i) total += rows[i].score;
+        closest_ = n_near ? rows[0].score : 0.0f;
+        for (std::int32_t i = 0; i < n_near; ++i) {
+            const std::int32_t row = rows[i].label;
+            for (std::int64_t p = near.labels.starts[row]; p < near.labels.starts[row + 1]; ++p) {
+                float* columns = candidate(near.labels.columns[p]) + near_;
+                columns[0] += rows[i].score / std::max(total, 1e-9f);
+                columns[1] = std::max(columns[1], rows[i].score);
+                columns[2] += i < kFirstRows ? 1.0f : 0.0f;
+            }
+        }
+    }
+
+    // Adds up the words of all names in the row; the names with the largest promise become candidates.
+    void ask_names() {
+        const NameSide& names = sides_.names;
+        room_.touched_names.clear();
+        if (names.word_labels.n_rows == 0) return;
+        room_.touched_words.clear();
+        for (std::int64_t q = begin_; q < features_end_; ++q) {
+            if (asked_.rows.values[q] == 0.0f) continue;
+            const std::int32_t column = asked_.rows.columns[q];
+            for (std::int64_t p = names.column_words.starts[column]; p < names.column_words.starts[column + 1]; ++p) {
+                const std::int32_t word = names.column_words.columns[p];
+                if (room_.word_values[word] == 0.0f) room_.touched_words.push_back(word);
+                room_.word_values[word] += std::max(std::fabs(asked_.rows.values[q]), 1e-6f);
+            }
+        }
+        for (const std::int32_t word : room_.touched_words) {
+            const float value = room_.word_values[word];
+            room_.word_values[word] = 0.0f;
+            for (std::int64_t p = names.word_labels.starts[word]; p < names.word_labels.starts[word + 1]; ++p) {
+                const std::int32_t label = names.word_labels.columns[p];
+                const float share = names.word_labels.values[p];
+                if (room_.shares[label] == 0.0f) room_.touched_names.push_back(label);
+                room_.shares[label] += share;
+                room_.strengths[label] += value * share;
+            }
+        }
+        room_.order.clear();
+        for (const std::int32_t label : room_.touched_names) {
+            const float share = room_.shares[label];
+            if (share >= names.smallest_share) room_.order.push_back({share + names.right[label], label});
+        }
+        const auto n = std::min<std::size_t>(room_.order.size(), static_cast<std::size_t>(names.most_proposed));
+        std::partial_sort(room_.order.begin(), room_.order.begin() + n, room_.order.end(), better);
+        for (std::size_t i = 0; i < n; ++i) candidate(room_.order[i].label);
+    }
+
+    void ask_phrases() {
+        if (sides_.phrase_right == nullptr || said_begin_ == end_) return;
+        // Every block holds the same labels, in the same order.
+        const std::int64_t n = (end_ - said_begin_) / 3;
+        for (std::int64_t i = said_begin_; i < said_begin_ + n; ++i) {
+            const std::int64_t label = asked_.rows.columns[i] - asked_.first_said;
+            if (label < 0 || label >= sides_.n_labels) continue;
+            float* columns = candidate(static_cast<std::int32_t>(label)) + phrases_;
+            columns[0] = asked_.rows.values[i];
+            columns[1] = asked_.rows.values[i + n] - 1.0f;
+            columns[2] = std::log1p(asked_.rows.values[i + 2 * n] - 1.0f);
+            columns[3] = sides_.phrase_right[label];
+        }
+    }
+
+    // Adds up the runs of characters of all names in the text; the largest shares and cosines become candidates.
+    void ask_letters() {
+        const LetterSide& letters = sides_.letters;
+        room_.touched_letters.clear();
+        room_.by_share.clear();
+        room_.by_cosine.clear();
+        if (letters.labels.n_rows == 0) return;
+        const std::int32_t* columns = asked_.rows.columns;
+        std::int64_t q = std::lower_bound(columns + features_end_, columns + said_begin_, letters.first_column) - columns;
+        for (; q < said_begin_ && columns[q] < letters.first_column + letters.labels.n_rows; ++q) {
+            const std::int64_t run = columns[q] - letters.first_column;
+            const float value = asked_.rows.values[q];
+            for (std::int64_t p = letters.labels.starts[run]; p < letters.labels.starts[run + 1]; ++p) {
+                const std::int32_t label = letters.labels.columns[p];
+                const float weight = letters.labels.values[p];
+                if (room_.letter_shares[label] == 0.0f) room_.touched_letters.push_back(label);
+                room_.letter_shares[label] += weight * weight;
+                room_.cosines[label] += value * weight;
+            }
+        }
+        for (const std::int32_t label : room_.touched_letters) {
+            if (room_.letter_shares[label] < letters.least_share) continue;
+            room_.by_share.push_back({room_.letter_shares[label], label});
+            room_.by_cosine.push_back({room_.cosines[label], label});
+        }
+        for (std::vector<Scored>* order : {&room_.by_share, &room_.by_cosine}) {
+            const auto n = std::min<std::size_t>(order->size(), static_cast<std::size_t>(kWorstRank));
+            std::partial_sort(order->begin(), order->begin() + n, order->end(), better);
+            order->resize(n);
+            for (std::size_t i = 0; i < std::min<std::size_t>(n, static_cast<std::size_t>(letters.most_proposed)); ++i)
+                candidate((*order)[i].label);
+        }
+    }
+
+    void fill_letters() {
+        for (const std::int32_t label : room_.touched_letters) {
+            if (room_.slots[label] >= 0 && room_.letter_shares[label] >= sides_.letters.least_share) {
+                float* columns = candidate(label) + letters_;
+                columns[0] = room_.letter_shares[label];
+                columns[1] = room_.cosines[label];
+            }
+            room_.letter_shares[label] = room_.cosines[label] = 0.0f;
+        }
+        for (std::size_t i = 0; i < room_.by_share.size(); ++i) {
+            if (room_.slots[room_.by_share[i].label] >= 0) candidate(room_.by_share[i].label)[letters_ + 2] = static_cast<float>(i);
+            if (room_.slots[room_.by_cosine[i].label] >= 0) candidate(room_.by_cosine[i].label)[letters_ + 3] = static_cast<float>(i);
+        }
+    }
+
+    // Adds up the companions of the first model's best answers; the strongest become candidates.
+    void ask_companions() {
+        const BesideSide& beside = sides_.beside;
+        room_.touched_beside.clear();
+        for (std::int32_t rank = 0; rank < std::min(beside.n_sure, asked_.width) && labels_[rank] >= 0; ++rank) {
+            const float score = std::max(scores_[rank], 1e-6f);
+            const std::int32_t label = labels_[rank];
+            for (std::int64_t p = beside.shares.starts[label]; p < beside.shares.starts[label + 1]; ++p) {
+                const std::int32_t companion = beside.shares.columns[p];
+                if (room_.beside_sums[companion] == 0.0f) room_.touched_beside.push_back(companion);
+                room_.beside_sums[companion] += score * beside.shares.values[p];
+            }
+        }
+        room_.order.clear();
+        for (const std::int32_t label : room_.touched_beside) room_.order.push_back({room_.beside_sums[label], label});
+        const auto n = std::min<std::size_t>(room_.order.size(), static_cast<std::size_t>(beside.most_proposed));
+        std::partial_sort(room_.order.begin(), room_.order.begin() + n, room_.order.end(), better);
+        for (std::size_t i = 0; i < n; ++i) candidate(room_.order[i].label);
+    }
+
+    void fill_names() {
+        const NameSide& names = sides_.names;
+        room_.order.clear();
+        for (const std::int32_t label : room_.touched_names) {
+            const float share = room_.shares[label];
+            if (share < names.least_share) continue;
+            room_.order.push_back({share * names.mass[label], label});
+            if (room_.slots[label] < 0) continue;
+            float* columns = candidate(label) + names_;
+            columns[0] = share;
+            columns[1] = room_.strengths[label];
+            columns[2] = share >= names.whole ? names.right[label] : kNotWhole;
+            columns[3] = share >= names.whole ? names.matched[label] : kNotWhole;
+            columns[4] = names.mass[label];
+            columns[5] = names.words[label];
+        }
+        const auto n = std::min<std::size_t>(room_.order.size(), static_cast<std::size_t>(kWorstRank));
+        std::partial_sort(room_.order.begin(), room_.order.begin() + n, room_.order.end(), better);
+        for (std::size_t i = 0; i < n; ++i) {
+            if (room_.slots[room_.order[i].label] >= 0) candidate(room_.order[i].label)[names_ + 6] = static_cast<float>(i);
+        }
+        for (const std::int32_t label : room_.touched_names) room_.shares[label] = room_.strengths[label] = 0.0f;
+    }
+
+    void fill_companions() {
+        for (const std::int32_t label : room_.touched_beside) {
+            if (room_.slots[label] >= 0) candidate(label)[beside_] = room_.beside_sums[label];
+            room_.beside_sums[label] = 0.0f;
+        }
+    }
+
+    // What is known without a side.
+    void finish() {
+        const std::int32_t plain = beside_ + 1;
+        const std::size_t n = room_.labels.size();
+        for (std::size_t slot = 0; slot < n; ++slot) {
+            float* columns = room_.table.data() + slot * n_columns_;
+            columns[plain] = sides_.label_rows[room_.labels[slot]];
+            columns[plain + 1] = static_cast<float>(n_features_);
+            float n_sides = (columns[near_] > 0) + (columns[names_] > 0 && columns[names_] >= sides_.names.smallest_share);
+            for (std::int32_t m = 0; m < asked_.n_models; ++m) {
+                columns[plain + 2 + m] = best_[m];
+                n_sides += columns[3 * m] > 0;
+            }
+            columns[plain + 2 + asked_.n_models] = closest_;
+            columns[plain + 3 + asked_.n_models] = n_sides;
+            room_.slots[room_.labels[slot]] = -1;
+        }
+    }
+
+    const Sides& sides_;
+    const AskedRows& asked_;
+    CandidateRoom& room_;
+    const std::int32_t n_columns_, near_, names_, phrases_, letters_, beside_;  // where the columns of each side begin
+    const std::int32_t* labels_;
+    const float* scores_;
+    std::int64_t begin_, end_, features_end_, said_begin_;
+    std::int64_t n_features_ = 0;
+    float closest_ = 0.0f;
+    std::vector<float> missing_, best_;
+};
+
+}  // namespace
+
+void gather_candidates(const Sides& sides, const AskedRows& asked, std::int64_t row, CandidateRoom& room) {
+    Gatherer(sides, asked, row, room).run();
+}
+
+}  // namespace lw

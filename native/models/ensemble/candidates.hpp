@@ -1,0 +1,83 @@
+// What every side says about the labels that it proposes for a row, as one table of candidates for the ranker.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sparse_rows.hpp"
+#include "topk.hpp"
+
+namespace lw {
+
+// Training rows by column, and the labels of each.
+struct NearSide {
+    SparseRows by_column;  // n_columns: the number of training rows
+    SparsePattern labels;
+    std::int32_t n_near;  // the most similar rows that are asked
+};
+
+// Words of label names: which columns of a row say them, and what share of each name they are. n_words 0: no names.
+struct NameSide {
+    SparsePattern column_words;
+    SparseRows word_labels;
+    const float *mass, *words, *right, *matched;  // of every label
+    float least_share, smallest_share, whole;     // to be a sign, to be proposed, to be a whole name
+    std::int32_t most_proposed;
+};
+
+// Runs of characters of label names: a view of the texts has a column for each. n_rows of `labels` 0: there are none.
+struct LetterSide {
+    SparseRows labels;           // of every run the labels and its weights in their names: rows of length 1 for a label
+    std::int64_t first_column;   // of the view
+    float least_share;           // of a name's squared weights that must be in the text to be a sign
+    std::int32_t most_proposed;  // by the share, and as many by the cosine
+};
+
+// The companions of every label.
+struct BesideSide {
+    SparseRows shares;
+    std::int32_t n_sure, most_proposed;
+};
+
+struct Sides {
+    NearSide near;
+    NameSide names;
+    LetterSide letters;
+    BesideSide beside;
+    const float* phrase_right;  // of every label: how often a name in the text was right; null without texts
+    const float* label_rows;    // of every label: log(1 + its training rows)
+    const float* favour;        // of every label: what its chance is multiplied with; null: 1
+    std::int32_t n_features, n_labels;
+};
+
+// Rows with features in the columns below n_features, and from first_said on, if there are texts, three blocks of n_labels
+// columns: how often a name stands in the text, how often outside a longer one + 1, the place of its first word + 1. Columns
+// rise; a feature that is 0 says nothing. labels and scores (n_rows, n_models, width): what the models answer, best first,
+// -1 padded.
+struct AskedRows {
+    SparseRows rows;
+    std::int64_t first_said;
+    const std::int32_t* labels;
+    const float* scores;
+    std::int32_t n_models, width;
+};
+
+// Columns of the table: of each model score, rank, share of the best; of similar rows votes, closest, first five; of the
+// words of names share, strength, right, matched, mass, words, rank; of names in the text times, alone, first, right; of the
+// characters of names share, cosine and the ranks by both; beside; label rows; of the row features, best score of each model, closest row; the sides that name the label.
+inline std::int32_t n_table_columns(std::int32_t n_models) { return 4 * n_models + 23; }
+
+// Memory for one row after another; every array is back to 0 (slots: -1) between two rows.
+struct CandidateRoom {
+    std::vector<float> near_sums, shares, strengths, letter_shares, cosines, beside_sums, word_values;
+    std::vector<std::int32_t> slots;
+    std::vector<std::int32_t> touched_rows, touched_words, touched_names, touched_letters, touched_beside;
+    std::vector<Scored> best, order, by_share, by_cosine;
+    std::vector<std::int32_t> labels;  // the candidates of the last row
+    std::vector<float> table;          // (n candidates, n columns)
+    std::vector<float> margins;
+};
+
+// Fills room.labels, in no order, and room.table with the candidates of one row.
+void gather_candidates(const Sides& sides, const AskedRows& asked, std::int64_t row, CandidateRoom& room);
+
+}  // namespace lw

@@ -1,0 +1,66 @@
+"""What `train` chooses when nobody does: the model and the words, each with a sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labelwood.data.dataset import Dataset
+
+# The language shows in a few hundred openings of texts, which take milliseconds to look at.
+LOOKED_AT, LOOKED_AT_CHARACTERS = 1_000, 1_000
+# With fewer rows there are too few held-out ones to try other words on (tagger/language_choice.py).
+FEWEST_TO_TRY = 2_500
+# A language counts as that of the texts if at least so many of those that show one agree.
+CLEAR_SHARE = 0.5
+ENGLISH = "en"
+
+
+def main_language(texts: Sequence[str]) -> str | None:
+    """The language that most of the texts show, None if none does."""
+    from collections import Counter
+
+    from labelwood.features.languages import detect
+
+    some = texts[:: max(1, len(texts) // LOOKED_AT)]
+    votes = Counter(code for text in some if (code := detect(text[:LOOKED_AT_CHARACTERS])) is not None)
+    if not votes:
+        return None
+    code, n = votes.most_common(1)[0]
+    return code if n >= CLEAR_SHARE * sum(votes.values()) else None
+
+
+def words_choice(texts: Sequence[str]) -> tuple[str | None, list[str]]:
+    """("auto" if held-out rows are to choose the words; else None and the sentence about plain ones)."""
+    from labelwood.features.languages import AUTO, language_name
+
+    code = main_language(texts)
+    if code is None:
+        return None, ["words: plain. The texts show no clear language; if you know it, name it with --lang"]
+    if code == ENGLISH:
+        return None, ["words: plain, as the texts are English. --lang auto would try stems and dictionary forms too"]
+    if len(texts) >= FEWEST_TO_TRY:
+        return AUTO, []
+    name = language_name(code)
+    return None, [f"words: plain. The texts look {name}: --lang {code} makes inflected words count as one"]
+
+
+def model_choice(data: Dataset, trained: Any) -> str:
+    """The sentence that says why the model that "auto" chose fits the size of the data."""
+    from labelwood.cli.console import count
+    from labelwood.models.registry import ONE_VS_ALL_WORK
+
+    if data.x is None:
+        mean = round(sum(map(len, data.texts or ())) / data.n_rows)
+        rows = f"{count(data.n_rows, 'text')} of about {count(mean, 'character')}"
+        name, n_nonzeros = trained.model_.name, int(trained.vectorizer_.document_frequencies_.sum())
+    else:
+        name, n_nonzeros = trained.name, int(data.x.nnz)
+        rows = f"{count(data.n_rows, 'row')} of about {count(round(n_nonzeros / data.n_rows), 'feature')}"
+    size = f"{count(data.n_labels, 'label')} and {rows}"
+    if name == "one-vs-all":
+        time = "seconds" if data.n_labels * n_nonzeros < ONE_VS_ALL_WORK / 10 else "a minute or less"
+        return f"model: one-vs-all, the most accurate linear model: {size} take it {time}"
+    minutes = max(2, round(data.n_labels * n_nonzeros / ONE_VS_ALL_WORK))
+    return f"model: {name}: {size} would take one-vs-all about {minutes:,} minutes, a tree a fraction of that"

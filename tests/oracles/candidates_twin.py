@@ -1,0 +1,148 @@
+"""A plain twin of native/models/ensemble: candidates by dense loops, boosted trees walked node by node."""
+
+import math
+
+import numpy as np
+
+
+def ranked(values, kept):
+    """The kept labels, largest value first, equal ones by number."""
+    return sorted(kept, key=lambda label: (-values[label], label))
+
+
+def table_of(row, runs, said, answers, arrays, settings):
+    """{label: columns} of one row.
+
+    row: dense features; runs: dense values of the view of characters; said: {label: (times, alone + 1, first + 1)} or
+    None; answers: for each model a list of (label, score). arrays: dense matrices and vectors of the sides; settings:
+    numbers by name.
+    """
+    n_labels = len(arrays["label_rows"])
+    unit = row / (np.linalg.norm(row) or 1)
+    similar = arrays["train"] @ unit
+    near = list(ranked(similar, np.flatnonzero(similar > 0).tolist()))[: settings["n_near"]]
+    total = sum(similar[r] for r in near)
+    votes, closest, first = (np.zeros(n_labels) for _ in range(3))
+    for place, r in enumerate(near):
+        for label in np.flatnonzero(arrays["train_labels"][r]):
+            votes[label] += similar[r] / max(total, 1e-9)
+            closest[label] = max(closest[label], similar[r])
+            first[label] += place < 5
+    proposed = {label for answer in answers for label, _ in answer} | set(np.flatnonzero(votes > 0).tolist())
+    shares, strengths, name_ranks = np.zeros(n_labels), np.zeros(n_labels), np.full(n_labels, 99.0)
+    if arrays["word_labels"] is not None:
+        weights = np.where(row != 0, np.maximum(np.abs(row), 1e-6), 0) @ arrays["column_words"]
+        shares = (weights > 0) @ arrays["word_labels"]
+        strengths = weights @ arrays["word_labels"]
+        promise = shares + arrays["right"]
+        likely = np.flatnonzero(shares >= settings["smallest_share"]).tolist()
+        proposed |= set(ranked(promise, likely)[: settings["most_names"]])
+        signs = np.flatnonzero(shares >= settings["least_share"]).tolist()
+        for rank, label in enumerate(ranked(shares * arrays["mass"], signs)[:99]):
+            name_ranks[label] = rank
+    proposed |= set(said or {})
+    letters, cosines = (runs != 0) @ arrays["letters"] ** 2, runs @ arrays["letters"]
+    heard = np.flatnonzero(letters >= settings["least_letters"]).tolist()
+    letter_ranks = np.full((2, n_labels), 99.0)
+    for ranks, values in zip(letter_ranks, (letters, cosines), strict=True):
+        order = ranked(values, heard)[:99]
+        ranks[order] = np.arange(len(order))
+        proposed |= set(order[: settings["most_letters"]])
+    beside = np.zeros(n_labels)
+    for label, score in answers[0][: settings["n_sure"]]:
+        beside += max(score, 1e-6) * arrays["beside"][label]
+    proposed |= set(ranked(beside, np.flatnonzero(beside > 0).tolist())[: settings["most_beside"]])
+    table = {}
+    for label in proposed:
+        columns, n_sides = [], float(votes[label] > 0) + float(shares[label] >= settings["smallest_share"])
+        for answer in answers:
+            given = dict(answer)
+            score, rank = given.get(label, 0.0), next((p for p, (a, _) in enumerate(answer) if a == label), 99)
+            columns += [score, rank, score / max(answer[0][1], 1e-9) if answer and label in given else 0.0]
+            n_sides += score > 0
+        columns += [votes[label], closest[label], first[label]]
+        if shares[label] >= settings["least_share"] and arrays["word_labels"] is not None:
+            whole = shares[label] >= settings["whole"]
+            columns += [shares[label], strengths[label], arrays["right"][label] if whole else -0.5]
+            columns += [arrays["matched"][label] if whole else -0.5, arrays["mass"][label], arrays["words"][label]]
+            columns += [name_ranks[label]]
+        else:
+            columns += [0, 0, -1, -1, -1, 0, 99]
+        if said and label in said:
+            times, alone, place = said[label]
+            columns += [times, alone - 1, math.log1p(place - 1), arrays["phrase_right"][label]]
+        else:
+            columns += [0, 0, 9, -1]
+        sign = letters[label] >= settings["least_letters"]
+        columns += [letters[label], cosines[label]] if sign else [0, 0]
+        columns += [*letter_ranks[:, label]]
+        columns += [beside[label], arrays["label_rows"][label], np.count_nonzero(row)]
+        columns += [max(answer[0][1], 1e-9) if answer else 1e-9 for answer in answers]
+        columns += [similar[near[0]] if near else 0.0, n_sides]
+        table[label] = columns
+    return table
+
+
+def margin_of(trees, item):
+    """What boosted trees (feature, threshold, left, value, base) say of one item."""
+    feature, threshold, left, value, base = trees
+    margin = base
+    for tree in range(len(feature)):
+        node = 0
+        while feature[tree, node] >= 0:
+            node = left[tree, node] + int(item[feature[tree, node]] > threshold[tree, node])
+        margin += value[tree, node]
+    return margin
+
+
+def grown(bins, n_bins, hits, settings, n_trees, n_leaves):
+    """Boosted trees as arrays (feature, bin, left, value), leaf by leaf: the largest gain is split first."""
+    shape = (n_trees, 2 * n_leaves - 1)
+    feature, cut, left = np.full(shape, -1), np.zeros(shape, int), np.zeros(shape, int)
+    value = np.zeros(shape)
+    margins = np.full(len(hits), settings["base"])
+    weights = np.where(hits, 1.0, settings["negative_weight"])
+    for tree in range(n_trees):
+        chance = 1 / (1 + np.exp(-margins))
+        gradient, curvature = weights * (chance - hits), weights * chance * (1 - chance)
+
+        def worth(items, gradient=gradient, curvature=curvature):
+            return gradient[items].sum() ** 2 / (curvature[items].sum() + settings["ridge"])
+
+        def best_split(items, worth=worth):
+            best = (0.0, -1, 0)
+            for f in range(len(bins)):
+                for b in range(n_bins[f] - 1):
+                    low = items[bins[f, items] <= b]
+                    high = items[bins[f, items] > b]
+                    if min(len(low), len(high)) < settings["min_items"]:
+                        continue
+                    gain = worth(low) + worth(high) - worth(items)
+                    if gain > best[0] + 1e-6:
+                        best = (gain, f, b)
+            return best
+
+        leaves = [(0, np.arange(len(hits)))]
+        n_nodes = 1
+        while len(leaves) < n_leaves:
+            splits = [best_split(items) for _, items in leaves]
+            chosen = max(range(len(leaves)), key=lambda place: splits[place][0])
+            _, f, b = splits[chosen]
+            if f < 0:
+                break
+            node, items = leaves[chosen]
+            feature[tree, node], cut[tree, node], left[tree, node] = f, b, n_nodes
+            leaves[chosen] = (n_nodes, items[bins[f, items] <= b])
+            leaves.append((n_nodes + 1, items[bins[f, items] > b]))
+            n_nodes += 2
+        nodes = {0: np.arange(len(hits))}
+        for node in range(n_nodes):
+            items = nodes[node]
+            step = -gradient[items].sum() / (curvature[items].sum() + settings["ridge"])
+            value[tree, node] = settings["rate"] * step
+            if feature[tree, node] >= 0:
+                side = bins[feature[tree, node], items] <= cut[tree, node]
+                nodes[left[tree, node]], nodes[left[tree, node] + 1] = items[side], items[~side]
+        for node, items in leaves:
+            margins[items] += value[tree, node]
+    return feature, cut, left, value

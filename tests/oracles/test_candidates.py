@@ -1,0 +1,198 @@
+"""Candidates of all sides and their ranking, native against a plain twin."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelwood import _native
+
+_spec = importlib.util.spec_from_file_location("candidates_twin", Path(__file__).with_name("candidates_twin.py"))
+twin = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(twin)
+
+N_FEATURES, N_ROWS, N_WORDS, N_LABELS, N_RUNS = 30, 50, 12, 25, 15
+FIRST_RUN = N_FEATURES + 2  # columns between that are none of the sides'
+SETTINGS = {
+    "n_near": 7, "least_share": 0.2, "smallest_share": 0.5, "whole": 0.97, "most_names": 3, "n_sure": 2,
+    "most_beside": 4, "least_letters": 0.3, "most_letters": 2,
+}  # fmt: skip
+
+
+def random_matrix(random, n_rows, n_columns, density):
+    values = random.uniform(0.1, 1, (n_rows, n_columns)) * (random.random((n_rows, n_columns)) < density)
+    return values.astype(np.float32)
+
+
+def csr(dense):
+    matrix = sparse.csr_matrix(dense)
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32)
+
+
+def problem(seed, names=True):
+    """(native sides, the same arrays dense)."""
+    random = np.random.default_rng(seed)
+    train = random_matrix(random, N_ROWS, N_FEATURES, 0.2)
+    train /= np.maximum(np.linalg.norm(train, axis=1, keepdims=True), 1e-9)
+    words = random_matrix(random, N_WORDS, N_LABELS, 0.2)
+    words /= np.maximum(words.sum(axis=0), 1e-9)
+    arrays = {
+        "train": train, "train_labels": random_matrix(random, N_ROWS, N_LABELS, 0.1) > 0,
+        "column_words": (random_matrix(random, N_FEATURES, N_WORDS, 0.1) > 0).astype(np.float32),
+        "word_labels": words if names else None, "beside": random_matrix(random, N_LABELS, N_LABELS, 0.3),
+        **{name: random.random(N_LABELS).astype(np.float32)
+           for name in ("mass", "words", "right", "matched", "phrase_right", "label_rows")},
+    }  # fmt: skip
+    letters = random_matrix(random, N_RUNS, N_LABELS, 0.2)
+    arrays["letters"] = letters / np.maximum(np.linalg.norm(letters, axis=0), 1e-9)
+    sides = _native.CandidateSides(N_FEATURES, arrays["label_rows"])
+    label_starts, labels, _ = csr(arrays["train_labels"].astype(np.float32))
+    sides.near(*csr(train.T), label_starts, labels, SETTINGS["n_near"])
+    sides.beside(*csr(arrays["beside"]), SETTINGS["n_sure"], SETTINGS["most_beside"])
+    sides.letters(*csr(arrays["letters"]), FIRST_RUN, SETTINGS["least_letters"], SETTINGS["most_letters"])
+    sides.phrases(arrays["phrase_right"])
+    if names:
+        starts, words_of_columns, _ = csr(arrays["column_words"])
+        sides.names(
+            starts, words_of_columns, *csr(words), *(arrays[n] for n in ("mass", "words", "right", "matched")),
+            *(SETTINGS[n] for n in ("least_share", "smallest_share", "whole", "most_names")),
+        )  # fmt: skip
+    return sides, arrays
+
+
+def queries(seed, n_models, n_rows=20, width=6):
+    """(dense rows, dense characters, names said, answers, the same for the kernel); some have a stored 0 alone."""
+    random = np.random.default_rng(seed + 1000)
+    x = random_matrix(random, n_rows, N_FEATURES, 0.2)
+    x[::7] = 0
+    runs = random_matrix(random, n_rows, N_RUNS, 0.3)
+    said, answers = [], []
+    labels = np.full((n_rows, n_models, width), -1, np.int32)
+    scores = np.full((n_rows, n_models, width), -np.inf, np.float32)
+    starts, columns, values = [0], [], []
+    first_said = FIRST_RUN + N_RUNS
+    for row in range(n_rows):
+        found = sorted(random.choice(N_LABELS, random.integers(0, 4), replace=False).tolist())
+        said.append({label: (1.0 + random.integers(3), 1.0 + random.integers(2), 1.0 + label) for label in found})
+        mine = []
+        for m in range(n_models):
+            n = int(random.integers(0, width + 1))
+            chosen = random.choice(N_LABELS, n, replace=False).tolist()
+            given = np.sort(random.random(n).astype(np.float32))[::-1].tolist()
+            labels[row, m, :n], scores[row, m, :n] = chosen, given
+            mine.append(list(zip(chosen, given, strict=True)))
+        answers.append(mine)
+        used = sorted({*np.flatnonzero(x[row]).tolist(), row % N_FEATURES})
+        heard = np.flatnonzero(runs[row])
+        columns += [*used, N_FEATURES + 1, *(FIRST_RUN + heard).tolist()]
+        values += [*x[row, used].tolist(), 5.0, *runs[row, heard].tolist()]
+        for block in range(3):
+            columns += [first_said + block * N_LABELS + label for label in found]
+            values += [said[-1][label][block] for label in found]
+        starts.append(len(columns))
+    asked = np.array(starts, np.int64), np.array(columns, np.int32), np.array(values, np.float32), first_said
+    flat = labels.reshape(n_rows, -1), scores.reshape(n_rows, -1), n_models
+    return x, runs, said, answers, (*asked, *flat)
+
+
+@pytest.mark.parametrize("names", [True, False])
+@pytest.mark.parametrize("n_models", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_table_is_that_of_the_twin(seed, n_models, names):
+    sides, arrays = problem(seed, names)
+    x, runs, said, answers, asked = queries(seed, n_models)
+    counts, labels, table = sides.table(*asked, 2)
+    assert counts.sum() == len(labels) == len(table)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    for row in range(len(x)):
+        expected = twin.table_of(x[row], runs[row], said[row], answers[row], arrays, SETTINGS)
+        mine = labels[starts[row] : starts[row + 1]]
+        assert mine.tolist() == sorted(expected)
+        for place, label in enumerate(mine.tolist()):
+            np.testing.assert_allclose(table[starts[row] + place], expected[label], rtol=2e-5, atol=1e-6)
+
+
+def random_trees(random, n_features, n_trees=9, n_leaves=8):
+    shape = (n_trees, 2 * n_leaves - 1)
+    feature, left = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
+    for tree in range(n_trees):
+        leaves, n_nodes = [0], 1
+        while n_nodes < shape[1] and random.random() < 0.95:
+            node = leaves.pop(int(random.integers(len(leaves))))
+            feature[tree, node], left[tree, node] = random.integers(n_features), n_nodes
+            leaves += [n_nodes, n_nodes + 1]
+            n_nodes += 2
+    value = random.normal(size=shape).astype(np.float32)
+    return feature, random.random(shape).astype(np.float32), left, value, 0.3
+
+
+@pytest.mark.parametrize("n_items", [0, 1, 15, 16, 17, 1100])
+def test_margins_are_those_of_the_twin(n_items):
+    random = np.random.default_rng(n_items)
+    trees = random_trees(random, 5)
+    items = random.random((n_items, 5)).astype(np.float32)
+    margins = np.empty(n_items, np.float32)
+    _native.BoostedTrees(*trees, 5).margins(items, 2, margins)
+    np.testing.assert_allclose(margins, [twin.margin_of(trees, item) for item in items], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("negative_weight", [1.0, 2.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_boosted_trees_are_those_of_the_twin(seed, negative_weight):
+    random = np.random.default_rng(seed)
+    n_items, n_bins = 300, np.array([7, 12, 2], np.int32)
+    bins = np.stack([random.integers(0, n, n_items) for n in n_bins]).astype(np.uint8)
+    hits = (bins[0] + bins[1] * (bins[2] == 1) + random.normal(0, 3, n_items) > 9).astype(np.uint8)
+    settings = {"min_items": 9, "rate": 0.3, "ridge": 2.0, "base": -0.4, "negative_weight": negative_weight}
+    n_trees, n_leaves = 4, 6
+    shape = (n_trees, 2 * n_leaves - 1)
+    feature, cut, left = np.full(shape, -1, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    value = np.zeros(shape, np.float32)
+    _native.train_boosting(bins, n_bins, hits, *settings.values(), 2, feature, cut, left, value)
+    *expected, expected_value = twin.grown(bins, n_bins, hits, settings, n_trees, n_leaves)
+    for mine, twins in zip((feature, cut, left), expected, strict=True):
+        np.testing.assert_array_equal(mine, twins)
+    np.testing.assert_allclose(value, expected_value, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 4, 40])
+def test_the_best_are_those_of_the_table(k):
+    sides, _ = problem(5)
+    x, _, _, _, asked = queries(5, 2)
+    counts, labels, table = sides.table(*asked, 1)
+    trees = random_trees(np.random.default_rng(1), table.shape[1])
+    best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
+    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), *asked, 2, best, chances)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    for row in range(len(x)):
+        here = slice(starts[row], starts[row + 1])
+        expected = {
+            int(label): 1 / (1 + np.exp(-twin.margin_of(trees, item)))
+            for label, item in zip(labels[here], table[here], strict=True)
+        }
+        n = min(k, len(expected))
+        assert (best[row, n:] == -1).all()
+        assert np.isneginf(chances[row, n:]).all()
+        np.testing.assert_allclose(chances[row, :n], sorted(expected.values(), reverse=True)[:n], rtol=1e-5)
+        np.testing.assert_allclose(chances[row, :n], [expected[label] for label in best[row, :n].tolist()], rtol=1e-5)
+
+
+def test_rows_and_trees_that_do_not_fit_are_refused():
+    sides, _ = problem(0)
+    _, _, _, _, (starts, columns, values, first_said, labels, scores, n_models) = queries(0, 1)
+    for wrong in (
+        (starts, columns[::-1].copy(), values, first_said, labels, scores, n_models),
+        (starts[:-1].copy(), columns, values, first_said, labels, scores, n_models),
+        (starts, columns, values, 0, labels, scores, n_models),
+        (starts, columns, values, first_said, labels + N_LABELS, scores, n_models),
+        (starts, columns, values, first_said, labels, scores, 5),
+    ):
+        with pytest.raises(ValueError, match=r"rise|fit|after|label|answers|one a row"):
+            sides.table(*wrong, 1)
+    feature, threshold, left, value, base = random_trees(np.random.default_rng(0), 5)
+    with pytest.raises(ValueError, match="feature that is not there"):
+        _native.BoostedTrees(feature, threshold, left, value, base, 1)
+    with pytest.raises(ValueError, match="outside its tree"):
+        _native.BoostedTrees(feature, threshold, left * 0, value, base, 5)
