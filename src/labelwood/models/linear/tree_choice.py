@@ -24,7 +24,8 @@ from labelwood.models.linear.linear_tree_params import LinearTreeParams
 # Children of a node and labels of a leaf in the wide trees of a forest, at most: Bonsai's 100 would leave the last of
 # the solver's groups of 16 nearly empty.
 WIDE = 96
-WIDE_ITERATIONS = 5  # of k-means: 20 take twice the time and were no better (P@1/3/5 on YSO-Finna-en -0.3/-0.1/0)
+# Of k-means: 20 take twice the time and are level (forest's P@1/3/5: YSO-Finna-en -0.3/-0.1/0, -fi +0.1/0/+0.1).
+WIDE_ITERATIONS = 5
 
 
 def given_tree(settings: LinearTreeParams, data: FitInput) -> LabelTree | None:
