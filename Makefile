@@ -11,7 +11,7 @@ demo: $(VENV)/.built
 	$(BIN)/labelwood demo
 
 test: lint $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 	$(if $(filter Linux,$(shell uname)),$(MAKE) sanitize)
 
 test-slow: $(VENV)/.dev
