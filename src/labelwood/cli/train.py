@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelwood.cli import options
+from labelwood.cli.resuming import Resume
 
 if TYPE_CHECKING:
     from labelwood.calibration.fitted import FittedCalibration
@@ -20,6 +21,7 @@ PLAIN = "none"  # --lang none: plain words, whatever the language
 
 
 def command(
+    context: typer.Context,
     data: options.DataFile,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to save the model in.")],
     model: Annotated[
@@ -124,6 +126,7 @@ def command(
     ] = "skip",
     split: options.Split = None,
     split_column: options.SplitColumn = None,
+    resume: Resume = False,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -140,12 +143,17 @@ def command(
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
+    from labelwood.cli.resuming import finished_already, identity_of, resumable, run_name
     from labelwood.data.unlabelled import trained_rows
     from labelwood.errors import ParamError
     from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
     from labelwood.tagger.tagger import Tagger
 
+    identity = identity_of(data, context.params)
+    if resume and not force and finished_already(out, identity):
+        say(f"{out}: this run is finished already; there is nothing to resume")
+        return
     check_folder(out, force=force)
     budget = None if memory is None else parse_memory(memory)
     if best:
@@ -169,7 +177,10 @@ def command(
         vocab=vocab,
     )
     start = time.perf_counter()
-    with shown(quiet) as progress:
+    with (
+        resumable(out, identity, resume=resume, force=force, quiet=quiet or json),
+        shown(quiet) as progress,
+    ):
         rows = read_data(
             data,
             format=format,
@@ -195,7 +206,8 @@ def command(
         table = {} if rows.form is None else {"table": rows.form.saved()}
         choices = [*reasons, *notes]
         said = {"choices": choices} if choices else {}
-        trained.save(out, extra={"data": str(data)} | base | table | said, overwrite=force)
+        run = {"data": str(data), "run": run_name(identity)}
+        trained.save(out, extra=run | base | table | said, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     calibration = getattr(trained, "calibration_", None)

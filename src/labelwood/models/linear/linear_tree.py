@@ -28,7 +28,7 @@ from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
 from labelwood.models.linear.search_bound import ASKED as ASKED_OF_SLACK
 from labelwood.models.linear.search_bound import SMALLEST_LABELS, learned_slack
-from labelwood.models.linear.tree_choice import built_tree, given_tree, leaf_size, vectors_for_tree
+from labelwood.models.linear.tree_choice import built_trees, given_tree, leaf_size
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
 from labelwood.models.linear.tree_update import (
     Update,
@@ -96,14 +96,13 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         budget = settings.budget_bytes()
         users_tree = given_tree(settings, data)
         cost = _cost(settings, replace(data, tree=users_tree))
-        vectors = None if users_tree is not None else vectors_for_tree(settings, data)
+        # All trees first: the label vectors are as large as the rows, and gone before the classifiers need memory.
+        trees = built_trees(settings, data) if users_tree is None else [users_tree] * settings.n_trees
         rank = rank_features(data.x)
         rows = _training_rows(settings, data, rank, cost)
-        trees, blocks = [], []
-        for number in range(settings.n_trees):
+        blocks = []
+        for number, tree in enumerate(trees):
             which = "" if settings.n_trees == 1 else f" of tree {number + 1}"
-            tree = built_tree(settings, data, vectors, number) if users_tree is None else users_tree
-            trees.append(tree)
             seed = settings.seed + (0 if users_tree is None else number)
             seeded = replace(rows, options=replace(rows.options, seed=seed))
             blocks.append(train_tree(seeded, tree, match_options(settings), data.progress, f"classifiers{which}"))

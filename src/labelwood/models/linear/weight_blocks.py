@@ -26,6 +26,7 @@ WEIGHTS = ("half", "int8")
 # The margin of a label without a single training row: below any trained one that matters, so it comes last.
 UNTRAINED_MARGIN = -10.0
 MAX_CHILDREN = 256  # classifiers in one block
+GROUP = 16  # classifiers that are solved together
 _PREFIX = "blocks."
 # For every column of x its number in the blocks; -1: never seen in training.
 FEATURE_RANK = ArrayRule("int32", ("n_features",), low=-1, below="n_features")
@@ -232,11 +233,12 @@ def train_blocks(
     what: str,
     earlier: Earlier | None = None,
     row_cost: npt.NDArray[np.float32] | None = None,
+    groups_before: int = 0,
 ) -> WeightBlocks:
     """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p.
 
     row_cost: factors of the cost of each row's errors (default: 1). A row of cost 2 counts as if it came twice, one of
-    cost 0 as if it were not there.
+    cost 0 as if it were not there. groups_before: groups of 16 children before these nodes, if they are a part of more.
     """
     with np.errstate(over="ignore"):
         square = float(np.dot(rows.data, rows.data))
@@ -276,6 +278,7 @@ def train_blocks(
         start_first_block=None if earlier is None else earlier.first_block,
         start_children=None if earlier is None else earlier.n_children,
         first_new_row=0 if earlier is None else earlier.first_new_row,
+        groups_before=groups_before,
         progress=lambda done, total: progress.step(what, done, total),
     )
     return WeightBlocks(n_features, arrays)
