@@ -7,7 +7,9 @@ long work asks `current_steps()`; who starts a run opens them with `keeping`.
 
 from __future__ import annotations
 
+import json
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,8 +22,8 @@ import xxhash
 
 from labelwood import __version__
 from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.scratch import Scratch
 from labelwood.storage.arrays_file import Array, pieces
-from labelwood.storage.format import dump_json
 from labelwood.storage.load import load_folder
 from labelwood.storage.save import save_folder
 
@@ -47,7 +49,7 @@ class Key:
                 for piece in pieces(whole):
                     self._digest.update(piece)
             else:
-                text = dump_json(part, self._what).encode()
+                text = json.dumps(part, sort_keys=True).encode()
                 self._digest.update(f"json {len(text)} ".encode())
                 self._digest.update(text)
         return self
@@ -143,3 +145,9 @@ def keeping(steps: Steps | None) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+def scratch_of_run() -> Scratch:
+    """Room for large arrays on the disk that the run writes to, else where the system keeps temporary files."""
+    steps = current_steps()
+    return Scratch(Path(tempfile.gettempdir()) if steps is None else steps.folder.parent)
