@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 import xxhash
+from scipy import sparse
 
 from labelwood import __version__
 from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.matrices import column_ids, row_pointers
 from labelwood.scratch import Scratch
 from labelwood.storage.arrays_file import Array, pieces
 from labelwood.storage.load import load_folder
@@ -41,9 +43,12 @@ class Key:
         self.add([__version__, what])
 
     def add(self, *parts: Any) -> Key:
-        """The key itself, with more that the step depends on: arrays, and anything that JSON holds."""
+        """The key itself, with more that the step depends on: arrays, sparse matrices, and anything that JSON holds."""
         for part in parts:
-            if isinstance(part, np.ndarray):
+            if sparse.issparse(part):
+                rows = part.tocsr()
+                self.add(list(rows.shape), row_pointers(rows), column_ids(rows), rows.data)
+            elif isinstance(part, np.ndarray):
                 whole = np.ascontiguousarray(part)
                 self._digest.update(f"array {whole.dtype.str} {whole.shape}".encode())
                 for piece in pieces(whole):
