@@ -59,6 +59,8 @@ struct TrainingOptions {
     std::uint64_t seed;
     int n_threads;
     TrainingStart start = {};
+    // Groups of nodes that come before these in the whole: nodes trained in parts are then as if trained together.
+    std::int64_t groups_before = 0;
 };
 
 struct TrainingReport {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelwood.cli import options
+from labelwood.cli.resuming import Resume
 
 if TYPE_CHECKING:
     from labelwood.calibration.fitted import FittedCalibration
@@ -20,6 +21,7 @@ PLAIN = "none"  # --lang none: plain words, whatever the language
 
 
 def command(
+    context: typer.Context,
     data: options.DataFile,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to save the model in.")],
     model: Annotated[
@@ -98,10 +100,7 @@ def command(
     ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
-    memory: Annotated[
-        str | None,
-        typer.Option("--memory", metavar="SIZE", help="Refuse to train if it would need more than this, such as 8G."),
-    ] = None,
+    memory: options.Memory = None,
     keep_rows: Annotated[
         bool | None,
         typer.Option(
@@ -124,6 +123,7 @@ def command(
     ] = "skip",
     split: options.Split = None,
     split_column: options.SplitColumn = None,
+    resume: Resume = False,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -140,12 +140,18 @@ def command(
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
+    from labelwood.cli.resuming import finished_already, identity_of, resumable, run_name
+    from labelwood.cli.sparing import left_for_training, reading_in_pieces
     from labelwood.data.unlabelled import trained_rows
     from labelwood.errors import ParamError
     from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
     from labelwood.tagger.tagger import Tagger
 
+    identity = identity_of(data, context.params)
+    if resume and not force and finished_already(out, identity):
+        say(f"{out}: this run is finished already; there is nothing to resume")
+        return
     check_folder(out, force=force)
     budget = None if memory is None else parse_memory(memory)
     if best:
@@ -169,24 +175,28 @@ def command(
         vocab=vocab,
     )
     start = time.perf_counter()
-    with shown(quiet) as progress:
-        rows = read_data(
-            data,
-            format=format,
-            text=text,
-            labels=labels,
-            separator=separator,
-            index_base=index_base,
-            on_bad_row=on_bad_row,
-            n_threads=threads,
-            progress=progress,
-            quiet=True,
-            encoding=encoding,
-            **split_choices(data, split, split_column, "tr"),
-        )
+    with (
+        resumable(out, identity, resume=resume, force=force, quiet=quiet or json),
+        shown(quiet) as progress,
+    ):
+        with reading_in_pieces(budget, out):
+            rows = read_data(
+                data,
+                format=format,
+                text=text,
+                labels=labels,
+                separator=separator,
+                index_base=index_base,
+                on_bad_row=on_bad_row,
+                n_threads=threads,
+                progress=progress,
+                quiet=True,
+                encoding=encoding,
+                **split_choices(data, split, split_column, "tr"),
+            )
         rows = trained_rows(rows, unlabelled)
         tell(rows.notes, quiet=quiet or json)
-        trained, reasons, notes = train(rows, settings, progress, budget)
+        trained, reasons, notes = train(rows, settings, progress, left_for_training(budget, rows))
         if settings.name == AUTO:
             reasons = [model_choice(rows, trained), *reasons]
         seconds = time.perf_counter() - start
@@ -195,7 +205,8 @@ def command(
         table = {} if rows.form is None else {"table": rows.form.saved()}
         choices = [*reasons, *notes]
         said = {"choices": choices} if choices else {}
-        trained.save(out, extra={"data": str(data)} | base | table | said, overwrite=force)
+        run = {"data": str(data), "run": run_name(identity)}
+        trained.save(out, extra=run | base | table | said, overwrite=force)
     fitted: Any = getattr(trained, "model_", trained)  # a Tagger's model, or the model itself
     name = fitted.name
     calibration = getattr(trained, "calibration_", None)

@@ -20,6 +20,7 @@ from labelwood.labelspace.pifa import label_vectors
 from labelwood.matrices import normalized_rows
 from labelwood.models.fit_input import FitInput
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
+from labelwood.storage.steps import Key, current_steps
 
 # Children of a node and labels of a leaf in the wide trees of a forest, at most: Bonsai's 100 would leave the last of
 # the solver's groups of 16 nearly empty.
@@ -36,6 +37,37 @@ def given_tree(settings: LinearTreeParams, data: FitInput) -> LabelTree | None:
     if tree is not None and tree.n_labels != data.n_labels:
         raise DataError(f"the tree given has {tree.n_labels} labels, but y has {data.n_labels}")
     return tree
+
+
+def built_trees(settings: LinearTreeParams, data: FitInput) -> list[LabelTree]:
+    """The trees of a forest. A run that goes on takes those that were finished, and makes no label vectors for them."""
+    vectors: sparse.csr_matrix | None = None
+
+    def grown(number: int) -> LabelTree:
+        nonlocal vectors
+        if vectors is None:
+            vectors = vectors_for_tree(settings, data)
+        return built_tree(settings, data, vectors, number)
+
+    steps = current_steps()
+    if steps is None:
+        return [grown(number) for number in range(settings.n_trees)]
+    shared = _tree_key(settings, data)
+    return [
+        LabelTree.from_arrays(
+            steps.arrays(shared.copy().add(number), lambda number=number: grown(number).to_arrays())  # type: ignore[misc]
+        )
+        for number in range(settings.n_trees)
+    ]
+
+
+def _tree_key(settings: LinearTreeParams, data: FitInput) -> Key:
+    """What the trees of a forest depend on."""
+    key = Key("tree").add(settings.saved(), data.x, data.y)
+    key.add(data.row_weights is not None, *([] if data.row_weights is None else [data.row_weights]))
+    if settings.label_features:
+        key.add(list(data.label_names or ()), list(data.feature_names or ()))
+    return key
 
 
 def vectors_for_tree(settings: LinearTreeParams, data: FitInput) -> sparse.csr_matrix:
