@@ -12,6 +12,7 @@ from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.progress import SILENT, Progress
 
 USUAL_K = 5  # how many labels a row is answered with unless told
+ROWS_AT_A_TIME = 50_000  # of a model of feature rows: what is made of them on the way does not pile up
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -133,13 +134,31 @@ class Loaded:
             self.tagger.fitted_.vocabulary.checked_language(lang)
         return [self.tagger.name(label, lang) for label in self.tagger.label_names]
 
-    def predict(self, data: Dataset, k: int, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> TopK:
-        """The k best labels of every row, of those that are allowed."""
+    def predict(
+        self,
+        data: Dataset,
+        k: int,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        progress: Progress = SILENT,
+    ) -> TopK:
+        """The k best labels of every row, of those that are allowed; features some rows at a time."""
         if self.tagger is not None:
             return self.tagger.predict_top(data.texts or (), k, include=include, exclude=exclude)
         if include or exclude:
             raise ParamError(f"--include and --exclude are for taggers, but {self.folder} is a model of feature rows")
-        return self.model.predict(data.features(), k)
+        import numpy as np
+
+        from labelwood.topk import TopK
+
+        x, parts = data.features(), []
+        if x.shape[0] <= ROWS_AT_A_TIME:
+            return self.model.predict(x, k)
+        for first in range(0, x.shape[0], ROWS_AT_A_TIME):
+            progress.step("answering", first, x.shape[0])
+            parts.append(self.model.predict(x[first : first + ROWS_AT_A_TIME], k))
+        progress.step("answering", x.shape[0], x.shape[0])
+        return TopK(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
 
     def assigns(self, asked: bool | None, k: int | None = None) -> bool:
         """True if tags are to be assigned: as asked, else where the tagger has learnt it and no k is asked for."""
@@ -150,11 +169,17 @@ class Loaded:
         return learnt and k is None if asked is None else asked
 
     def answers(
-        self, data: Dataset, k: int | None, assign: bool, include: Sequence[str] = (), exclude: Sequence[str] = ()
+        self,
+        data: Dataset,
+        k: int | None,
+        assign: bool,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        progress: Progress = SILENT,
     ) -> TopK:
         """The tags that every row is given, with probabilities; or without assign its k best labels."""
         if not assign or self.tagger is None:
-            return self.predict(data, USUAL_K if k is None else k, include, exclude)
+            return self.predict(data, USUAL_K if k is None else k, include, exclude, progress)
         return self.tagger.predict_top(data.texts or (), k, assign=True, include=include, exclude=exclude)
 
     def unknown_texts(self, data: Dataset) -> int:

@@ -9,6 +9,14 @@ import typer
 
 from labelwood.data.formats import format_names
 
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Stay within this, such as 8G: in slices and with files in place of memory if need be, else refuse.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the output path.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]

@@ -61,6 +61,7 @@ def command(
     include: options.Include = None,
     exclude: options.Exclude = None,
     threads: options.Threads = None,
+    memory: options.Memory = None,
     text: options.Text = None,
     labels: options.Labels = None,
     separator: options.Separator = None,
@@ -88,7 +89,9 @@ def command(
     from labelwood.cli.loaded import Loaded
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
+    from labelwood.cli.sparing import reading_in_pieces
     from labelwood.errors import ParamError
+    from labelwood.memory import parse_memory
     from labelwood.topk import checked_k
 
     check_cluster(cluster)
@@ -117,7 +120,8 @@ def command(
         elif not quiet:
             say(f"answered {count(n_rows, 'row')}; written to {out}")
         return
-    with shown(quiet) as progress:
+    limit = None if memory is None else parse_memory(memory)
+    with shown(quiet) as progress, reading_in_pieces(limit, out or model):
         rows = loaded.read(
             data,
             progress=progress,
@@ -133,7 +137,7 @@ def command(
             **({"keep_columns": True} if table and loaded.tagger is not None else {}),
             **split_choices(data, split, split_column, "tst"),
         )
-        top = loaded.answers(rows, k, assigns, include or (), exclude or ())
+        top = loaded.answers(rows, k, assigns, include or (), exclude or (), progress)
         why = tagged.reasons_of(loaded, rows, top, progress) if reasons else None
     notes = list(rows.notes)
     if assigns:

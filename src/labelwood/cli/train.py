@@ -100,10 +100,7 @@ def command(
     ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
-    memory: Annotated[
-        str | None,
-        typer.Option("--memory", metavar="SIZE", help="Refuse to train if it would need more than this, such as 8G."),
-    ] = None,
+    memory: options.Memory = None,
     keep_rows: Annotated[
         bool | None,
         typer.Option(
@@ -146,6 +143,7 @@ def command(
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
     from labelwood.cli.resuming import finished_already, identity_of, resumable, run_name
+    from labelwood.cli.sparing import left_for_training, reading_in_pieces
     from labelwood.data.unlabelled import trained_rows
     from labelwood.errors import ParamError
     from labelwood.memory import parse_memory
@@ -184,24 +182,25 @@ def command(
         resumable(out, identity, resume=resume, force=force, quiet=quiet or json),
         shown(quiet) as progress,
     ):
-        rows = read_data(
-            data,
-            format=format,
-            text=text,
-            labels=labels,
-            separator=separator,
-            index_base=index_base,
-            on_bad_row=on_bad_row,
-            n_threads=threads,
-            progress=progress,
-            quiet=True,
-            encoding=encoding,
-            **split_choices(data, split, split_column, "tr"),
-        )
+        with reading_in_pieces(budget, out):
+            rows = read_data(
+                data,
+                format=format,
+                text=text,
+                labels=labels,
+                separator=separator,
+                index_base=index_base,
+                on_bad_row=on_bad_row,
+                n_threads=threads,
+                progress=progress,
+                quiet=True,
+                encoding=encoding,
+                **split_choices(data, split, split_column, "tr"),
+            )
         rows = trained_rows(rows, unlabelled)
         tell(rows.notes, quiet=quiet or json)
         with on_cluster(cluster) as told:
-            trained, reasons, notes = train(rows, settings, progress, budget)
+            trained, reasons, notes = train(rows, settings, progress, left_for_training(budget, rows))
         notes += [told.note] if told.note else []
         if settings.name == AUTO:
             reasons = [model_choice(rows, trained), *reasons]

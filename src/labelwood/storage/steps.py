@@ -7,7 +7,9 @@ long work asks `current_steps()`; who starts a run opens them with `keeping`.
 
 from __future__ import annotations
 
+import json
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,11 +19,13 @@ from typing import Any
 
 import numpy as np
 import xxhash
+from scipy import sparse
 
 from labelwood import __version__
 from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.matrices import column_ids, row_pointers
+from labelwood.scratch import Scratch
 from labelwood.storage.arrays_file import Array, pieces
-from labelwood.storage.format import dump_json
 from labelwood.storage.load import load_folder
 from labelwood.storage.save import save_folder
 
@@ -39,15 +43,18 @@ class Key:
         self.add([__version__, what])
 
     def add(self, *parts: Any) -> Key:
-        """The key itself, with more that the step depends on: arrays, and anything that JSON holds."""
+        """The key itself, with more that the step depends on: arrays, sparse matrices, and anything that JSON holds."""
         for part in parts:
-            if isinstance(part, np.ndarray):
+            if sparse.issparse(part):
+                rows = part.tocsr()
+                self.add(list(rows.shape), row_pointers(rows), column_ids(rows), rows.data)
+            elif isinstance(part, np.ndarray):
                 whole = np.ascontiguousarray(part)
                 self._digest.update(f"array {whole.dtype.str} {whole.shape}".encode())
                 for piece in pieces(whole):
                     self._digest.update(piece)
             else:
-                text = dump_json(part, self._what).encode()
+                text = json.dumps(part, sort_keys=True).encode()
                 self._digest.update(f"json {len(text)} ".encode())
                 self._digest.update(text)
         return self
@@ -143,3 +150,9 @@ def keeping(steps: Steps | None) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+def scratch_of_run() -> Scratch:
+    """Room for large arrays on the disk that the run writes to, else where the system keeps temporary files."""
+    steps = current_steps()
+    return Scratch(Path(tempfile.gettempdir()) if steps is None else steps.folder.parent)

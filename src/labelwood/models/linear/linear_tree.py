@@ -16,7 +16,7 @@ from labelwood.errors import DataError
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.classes import Classes
 from labelwood.labelspace.growth import grown_labels
-from labelwood.labelspace.pifa import label_vectors
+from labelwood.labelspace.pifa import label_features, label_vectors
 from labelwood.labelspace.weighting import label_costs
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Model
@@ -43,6 +43,7 @@ from labelwood.models.linear.weight_blocks import (
     rank_features,
     ranked_rows,
     solver_options,
+    spared_memory,
     training_memory,
 )
 from labelwood.models.persistence import state_of
@@ -129,6 +130,15 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         if settings.negatives != "tfn":  # beams of two levels, and their (row, node) pairs while they are sorted
             needed += 64 * settings.match_beam * x.shape[0]
         return needed
+
+    @staticmethod
+    def _spared_memory(settings: LinearTreeParams, data: FitInput) -> int | None:
+        # The rows of the root, gathered; the solver's numbers; the labels by row and by column; one part of the blocks.
+        x, y = data.x, data.y
+        if settings.keep_rows or settings.negatives != "tfn" or data.negatives is not None:
+            return None
+        weights = label_features(x, y, settings.n_threads)
+        return int(spared_memory(x, settings.n_threads) + 40 * y.nnz + (8 + 6) * weights // 8)
 
     def partial_fit(
         self,

@@ -13,9 +13,10 @@ from scipy import sparse
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.models.linear.block_edits import BlockRange, joined_blocks
 from labelwood.models.linear.spread_training import spread_blocks
-from labelwood.models.linear.training_parts import TrainingPart, training_parts
+from labelwood.models.linear.training_parts import TrainingPart, training_parts, work_of_nodes
 from labelwood.models.linear.weight_blocks import GROUP, Earlier, Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
 from labelwood.progress import Callback, Progress
+from labelwood.scratch import current_scratch, put_away
 from labelwood.spreading import current_spread
 from labelwood.storage.steps import Key, current_steps
 
@@ -36,7 +37,7 @@ def train_in_parts(
     if spread.n_parts > 1 and earlier is None:
         return spread_blocks(spread, rows, n_features, y_by_place, nodes, options, progress, what, row_cost)
     steps = current_steps()
-    if steps is None:
+    if steps is None and current_scratch() is None:
         return train_blocks(rows, n_features, y_by_place, nodes, options, progress, what, earlier, row_cost)
     starts = row_pointers(y_by_place)
     parts = training_parts(nodes, starts, len(rows), len(rows.data), whole_nodes=earlier is not None)
@@ -46,13 +47,13 @@ def train_in_parts(
     shared.add(row_cost is not None, *([] if row_cost is None else [row_cost]))
     if earlier is not None:
         shared.add(earlier.first_new_row, *(earlier.blocks.arrays[name] for name in sorted(earlier.blocks.arrays)))
-    total = sum(_n_groups(part) for part in parts)
+    shown = _Shown(progress, what, parts, starts, len(rows))
     trained = []
-    for part in parts:
+    for number, part in enumerate(parts):
         of_part = _earlier_of(earlier, part)
 
-        def make(part: TrainingPart = part, of_part: Earlier | None = of_part) -> dict[str, Any]:
-            shifted = Callback(lambda _, done, __: progress.step(what, part.groups_before + done, total))
+        def make(part: TrainingPart = part, of_part: Earlier | None = of_part, number: int = number) -> dict[str, Any]:
+            shifted = Callback(lambda _, done, all_of_part: shown.step(number, done / max(1, all_of_part)))
             return train_blocks(
                 rows,
                 n_features,
@@ -66,10 +67,9 @@ def train_in_parts(
                 groups_before=part.groups_before,
             ).arrays
 
-        key = _with_nodes(shared.copy(), part, of_part)
-        blocks = WeightBlocks(n_features, steps.arrays(key, make))
-        progress.step(what, part.groups_before + _n_groups(part), total)
-        trained.append(blocks)
+        made = make() if steps is None else steps.arrays(_with_nodes(shared.copy(), part, of_part), make)
+        trained.append(WeightBlocks(n_features, {name: put_away(array) for name, array in made.items()}))
+        shown.step(number, 1.0)
     return _joined(n_features, trained)
 
 
@@ -89,8 +89,25 @@ def _earlier_of(earlier: Earlier | None, part: TrainingPart) -> Earlier | None:
     return replace(earlier, first_block=earlier.first_block[its], n_children=earlier.n_children[its])
 
 
-def _n_groups(part: TrainingPart) -> int:
-    return int((-(-(np.diff(part.nodes.child_start) - 1) // GROUP)).sum())
+class _Shown:
+    """Progress over all parts, by their work: the first groups of a tree take longest, and counting them would lie."""
+
+    def __init__(
+        self,
+        progress: Progress,
+        what: str,
+        parts: Sequence[TrainingPart],
+        label_start: npt.NDArray[np.int64],
+        n_rows: int,
+    ) -> None:
+        work = [float(work_of_nodes(part.nodes, label_start, n_rows).sum()) for part in parts]
+        self._before = np.concatenate([[0], np.cumsum(work)]) / max(1.0, sum(work))
+        self._total = sum(int((-(-(np.diff(part.nodes.child_start) - 1) // GROUP)).sum()) for part in parts)
+        self._progress, self._what = progress, what
+
+    def step(self, part: int, share: float) -> None:
+        done = self._before[part] + share * (self._before[part + 1] - self._before[part])
+        self._progress.step(self._what, round(done * self._total), self._total)
 
 
 def _joined(n_features: int, parts: Sequence[WeightBlocks]) -> WeightBlocks:

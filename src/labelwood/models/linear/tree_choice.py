@@ -21,7 +21,7 @@ from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.frequencies import cover_frequencies, label_frequencies
 from labelwood.labelspace.name_vectors import name_vectors
 from labelwood.labelspace.pifa import label_vectors
-from labelwood.matrices import column_ids, normalized_rows, row_pointers
+from labelwood.matrices import normalized_rows
 from labelwood.models.fit_input import FitInput
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.progress import SILENT
@@ -69,9 +69,7 @@ def built_trees(settings: LinearTreeParams, data: FitInput) -> list[LabelTree]:
 
 def _tree_key(settings: LinearTreeParams, data: FitInput) -> Key:
     """What the trees of a forest depend on."""
-    key = Key("tree").add({name: value for name, value in settings.saved().items() if name != "n_threads"})
-    for matrix in (data.x, data.y):
-        key.add(list(matrix.shape), row_pointers(matrix), column_ids(matrix), matrix.data)
+    key = Key("tree").add(settings.saved(), data.x, data.y)
     key.add(data.row_weights is not None, *([] if data.row_weights is None else [data.row_weights]))
     if settings.label_features:
         key.add(list(data.label_names or ()), list(data.feature_names or ()))

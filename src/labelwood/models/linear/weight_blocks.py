@@ -19,6 +19,7 @@ from labelwood.errors import DataError, ModelFileError
 from labelwood.labelspace.pifa import label_features
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.progress import Progress
+from labelwood.scratch import room
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, part
 
 LOSSES = ("squared-hinge", "logistic")
@@ -46,6 +47,7 @@ BLOCKS: Schema = {
 }
 # Of all values: the solver's sums and products then stay far from the end of float32.
 _LARGEST_SQUARE = 1e30
+_PIECE = 1 << 24  # entries that are counted at a time
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,9 @@ class Earlier:
 
 def rank_features(x: sparse.csr_matrix) -> npt.NDArray[np.int32]:
     """For every column its place by falling frequency; -1 for columns without a value."""
-    counts = np.bincount(x.indices, minlength=x.shape[1])
+    counts = np.zeros(x.shape[1], np.int64)
+    for begin in range(0, x.nnz, _PIECE):  # bincount makes int64 of what it counts
+        counts += np.bincount(x.indices[begin : begin + _PIECE], minlength=x.shape[1])
     order = np.argsort(-counts, kind="stable")
     rank = np.full(x.shape[1], -1, np.int32)
     used = order[counts[order] > 0]
@@ -205,7 +209,7 @@ def ranked_rows(x: sparse.csr_matrix, feature_rank: npt.NDArray[np.int32], norma
     """The rows of x (scaled to length 1 if asked) in the numbering of feature_rank."""
     # One place more than entries: the kernel writes an entry before it knows whether to keep it.
     starts = np.empty(x.shape[0] + 1, np.int64)
-    features, scaled = np.empty(x.nnz + 1, np.int32), np.empty(x.nnz + 1, np.float32)
+    features, scaled = room(x.nnz + 1, np.int32), room(x.nnz + 1, np.float32)
     data = np.ascontiguousarray(x.data, dtype=np.float32)
     kept = _native.ranked_rows(row_pointers(x), column_ids(x), data, feature_rank, normalize, starts, features, scaled)
     return Rows(starts, features[:kept], scaled[:kept])
@@ -221,6 +225,12 @@ def training_memory(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int |
     threads = n_threads or _native.max_threads()
     scratch = threads * (72 * (x.shape[1] + 1) + 72 * x.shape[0])
     return int(32_000_000 + 24 * x.nnz + scratch + per_weight * label_features(x, y, n_threads))
+
+
+def spared_memory(x: sparse.csr_matrix, n_threads: int | None) -> int:
+    """The bytes of training in slices with the rows in files, beside what grows with the labels; from above."""
+    threads = n_threads or _native.max_threads()
+    return int(64_000_000 + 24 * x.nnz + threads * (72 * (x.shape[1] + 1) + 72 * x.shape[0]))
 
 
 def train_blocks(

@@ -73,6 +73,7 @@ def tune_encoder(
         batch_loss,
         len(texts),
         TrainingPlan(epochs=epochs, batch_size=BATCH, seed=seed, warmup=0.1, device="cpu", n_threads=n_threads),
+        learns_from=[list(texts), y],
         progress=progress,
     )
     encoder.eval()

@@ -158,6 +158,11 @@ class Trainer:
             if network.edge_values is not None:
                 self._find_parents(network)
 
+        def on_resume() -> None:
+            if network.edge_values is not None:
+                self._find_parents(network)
+
+        known = [] if network.parents is None else [network.parents]
         train(
             network,
             self._groups(network),
@@ -173,6 +178,8 @@ class Trainer:
                 n_threads=self.n_threads,
             ),
             on_epoch=on_epoch,
+            on_resume=on_resume,
+            learns_from=[self.x, self.y, network.edges, *known, p.saved(), weight],
             progress=_Named(self.progress, what),
         )
 
