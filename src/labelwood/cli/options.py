@@ -25,6 +25,15 @@ Threads = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same result.")]
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="auto|HOST:PORT",
+        help="Do the work on a Ray cluster: the one that runs here (auto), or the one at this address.",
+    ),
+]
+
 DataFile = Annotated[
     Path,
     typer.Argument(

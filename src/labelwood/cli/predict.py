@@ -72,15 +72,18 @@ def command(
     split: options.Split = None,
     split_column: options.SplitColumn = None,
     verify: options.Verify = False,
+    cluster: options.Cluster = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Give every row its tags, or its k best labels.
 
-    Without --out the answers go to stdout, one JSON object a row. A table keeps every column of DATA.
+    Without --out the answers go to stdout, one JSON object a row. A table keeps every column of DATA. With --cluster,
+    DATA is a Parquet or JSON-lines file or a folder of them, and --out a folder.
     """
     from labelwood.cli import answers, tagged
+    from labelwood.cli.clustering import check_cluster, predict_on_cluster
     from labelwood.cli.console import count, say, show_json
     from labelwood.cli.inputs import split_choices, tell
     from labelwood.cli.loaded import Loaded
@@ -91,7 +94,8 @@ def command(
     from labelwood.memory import parse_memory
     from labelwood.topk import checked_k
 
-    table = tagged.check_out(out, shape, reasons=reasons)
+    check_cluster(cluster)
+    table = cluster is None and tagged.check_out(out, shape, reasons=reasons)
     if out is not None:
         check_file(out, force=force)
     elif json:
@@ -100,6 +104,22 @@ def command(
     titles = loaded.titles(lang)
     assigns = loaded.assigns(assign, k)
     checked_k(k or 1, loaded.n_labels)
+    if cluster is not None:
+        other = {
+            "--reasons": reasons, "--shape": shape != "wide", "--document": document, "--lang": lang is not None,
+            "--labels": labels is not None, "--separator": separator is not None, "--format": format is not None,
+            "--index-base": index_base is not None, "--on-bad-row": on_bad_row != "error", "--force": force,
+            "--encoding": encoding is not None, "--split": split is not None, "--threads": threads is not None,
+        }  # fmt: skip
+        n_rows = predict_on_cluster(
+            loaded, data, out, cluster, k=k, assign=assigns, text=text, include=include or (), exclude=exclude or (),
+            other=other,
+        )  # fmt: skip
+        if json:
+            show_json({"out": str(out), "n_rows": n_rows, "k": k, "notes": []})
+        elif not quiet:
+            say(f"answered {count(n_rows, 'row')}; written to {out}")
+        return
     limit = None if memory is None else parse_memory(memory)
     with shown(quiet) as progress, reading_in_pieces(limit, out or model):
         rows = loaded.read(

@@ -124,6 +124,7 @@ def command(
     split: options.Split = None,
     split_column: options.SplitColumn = None,
     resume: Resume = False,
+    cluster: options.Cluster = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -136,6 +137,7 @@ def command(
 
     from labelwood.calibration.held_out import SMALLEST_ROWS
     from labelwood.cli.choices import model_choice
+    from labelwood.cli.clustering import check_cluster, on_cluster
     from labelwood.cli.console import count, say, show, show_json, size
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
@@ -153,6 +155,7 @@ def command(
         say(f"{out}: this run is finished already; there is nothing to resume")
         return
     check_folder(out, force=force)
+    check_cluster(cluster)
     budget = None if memory is None else parse_memory(memory)
     if best:
         if model is not None or tree is not None:
@@ -196,7 +199,9 @@ def command(
             )
         rows = trained_rows(rows, unlabelled)
         tell(rows.notes, quiet=quiet or json)
-        trained, reasons, notes = train(rows, settings, progress, left_for_training(budget, rows))
+        with on_cluster(cluster) as told:
+            trained, reasons, notes = train(rows, settings, progress, left_for_training(budget, rows))
+        notes += [told.note] if told.note else []
         if settings.name == AUTO:
             reasons = [model_choice(rows, trained), *reasons]
         seconds = time.perf_counter() - start
