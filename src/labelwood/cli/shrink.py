@@ -104,11 +104,11 @@ def command(
             y, _ = loaded.truth(rows)
         judge = Judge(original, rows, y)
         shrinking = Shrinking(original, judge, n_bytes, keep_rows=keep_rows, progress=progress)
-        variants = shrinking.list(limit)
+        variants = shrinking.list(limit, only=variant)
         saved: Path | None = None
         taken: Variant | None = None
         if wanted:
-            taken = chosen(variants, name=variant, to=limit, milliseconds=milliseconds)
+            taken = variants[-1] if variant else chosen(variants, to=limit, milliseconds=milliseconds)
             made = shrinking.made(taken.cut) if taken.name != variants[0].name else original
             extra = {**manifest["extra"], "shrunk": taken.name}
             if replace:

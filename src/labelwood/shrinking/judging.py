@@ -18,9 +18,10 @@ from labelwood.metrics.ranking import ndcg, precision
 from labelwood.models.base import SCORED_AT, Model
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.persistence import state_of
+from labelwood.storage.schema import Arrays
 from labelwood.tagger.fitted import FittedTagger
 from labelwood.tagger.tagger import Tagger
-from labelwood.topk import TopK
+from labelwood.topk import PAD, TopK
 
 MOST_ROWS = 2000  # that judge: differences of a tenth of a point need no more
 TIMED_ROWS, WARM_UP = 200, 20
@@ -64,14 +65,14 @@ class Judge:
         """How many rows judge."""
         return self._data.n_rows
 
-    def judged(self, trained: Trained, overhead: int) -> Judged:
-        """The figures of a variant; overhead: the bytes of a folder beside its arrays."""
+    def judged(self, trained: Trained, n_bytes: int) -> Judged:
+        """The figures of a variant whose folder takes so many bytes."""
         top = self._answers(trained)
         hits = hit_matrix(top, self._y)
-        usual, width = self._usual.labels, self._usual.labels.shape[1]
-        same = [len(np.intersect1d(usual[row], top.labels[row])) / width for row in range(len(usual))]
+        usual = self._usual.labels
+        same = (usual[:, :, None] == top.labels[:, None, :]).any(axis=2) | (usual == PAD)
         return Judged(
-            arrays_bytes(trained) + overhead,
+            n_bytes,
             self.milliseconds(trained),
             ndcg(hits, [SCORED_AT])[SCORED_AT],
             precision(hits, 1),
@@ -108,11 +109,10 @@ class Judge:
         return 1000 * float(np.median(seconds))
 
 
-def arrays_bytes(trained: Trained) -> int:
-    """The bytes of all arrays that a folder would hold."""
+def arrays_of(trained: Trained) -> Arrays:
+    """All arrays that a folder would hold."""
     state = trained.fitted_
-    arrays = (state.state() if isinstance(state, FittedTagger) else state_of(state))[1]
-    return sum(array.nbytes for array in arrays.values())
+    return (state.state() if isinstance(state, FittedTagger) else state_of(state))[1]
 
 
 def _kept_rows(original: Trained) -> tuple[Dataset, sparse.csr_matrix]:

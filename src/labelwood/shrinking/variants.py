@@ -12,7 +12,7 @@ from labelwood.models.fitted import Fitted
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.smaller import INT8, Cut, can_be_smaller, linear_parts, ranker_size, smaller
 from labelwood.progress import SILENT, Progress
-from labelwood.shrinking.judging import Judge, Judged, Trained, arrays_bytes
+from labelwood.shrinking.judging import Judge, Judged, Trained, arrays_of
 from labelwood.tagger.fitted import FittedTagger
 from labelwood.tagger.tagger import Tagger
 
@@ -20,8 +20,9 @@ PRUNES = (0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 MOST_PRUNES = 4  # larger than the weights that training dropped already
 NARROW_BEAM = 5
 LARGEST_PRUNE, SIZE_STEPS = 8.0, 8  # of the search for a threshold that meets a size
+ARRAY_BYTES = 300  # that a folder holds about each array: name, shape, sums
 NOISE = 0.05  # two times closer than this are the same
-ORIGINAL = "original"
+ORIGINAL, BARE = "original", "without rows"
 
 
 @dataclass(frozen=True)
@@ -49,24 +50,29 @@ class Shrinking:
     ) -> None:
         """folder_bytes: of the original's folder. keep_rows: variants keep the training rows of the original."""
         self.original, self._judge, self._progress = original, judge, progress
-        self._overhead = max(0, folder_bytes - arrays_bytes(original))
+        arrays = arrays_of(original)
+        self._beside = folder_bytes - sum(array.nbytes + ARRAY_BYTES for array in arrays.values())
         self._keep_rows = keep_rows or not can_lose_rows(original)
         self._states: dict[tuple[str | None, float | None], Fitted[Any]] = {}
 
-    def list(self, to: int | None = None) -> list[Variant]:
-        """All variants, the original first; to: also those that are pruned until they take at most so many bytes."""
-        cuts = list(dict.fromkeys([*_cuts(_model(self.original)), *([] if to is None else self._cuts_to(to))]))
+    def list(self, to: int | None = None, only: str | None = None) -> list[Variant]:
+        """All variants, the original first; to: also those that are pruned until they take at most so many bytes.
+
+        only: beside the original the variant of this name alone; ParamError if there is none.
+        """
+        cuts = {str(cut) if cut != Cut() else BARE: cut for cut in _cuts(_model(self.original))}
+        if to is not None:
+            cuts |= {str(cut): cut for cut in self._cuts_to(to)}
+        if self._keep_rows:
+            del cuts[BARE]
+        if only is not None and only != ORIGINAL:
+            if only not in cuts:
+                raise ParamError(unknown_name("variant", only, [ORIGINAL, *cuts]))
+            cuts = {only: cuts[only]}
         found = [Variant(ORIGINAL, Cut(), self._judged(self.original), keeps_rows=True)]
-        names = {ORIGINAL}
-        for number, cut in enumerate(cuts):
+        for number, (name, cut) in enumerate(cuts.items() if only != ORIGINAL else ()):
             self._progress.step("measuring variants", number, len(cuts))
-            made = self.made(cut)
-            name = str(cut) if cut != Cut() else "without rows"
-            if cut == Cut() and not self._drops_rows():
-                continue
-            if name not in names:
-                names.add(name)
-                found.append(Variant(name, cut, self._judged(made), keeps_rows=not self._drops_rows()))
+            found.append(Variant(name, cut, self._judged(self.made(cut)), keeps_rows=self._keep_rows))
         return _marked(found)
 
     def made(self, cut: Cut) -> Trained:
@@ -80,13 +86,15 @@ class Shrinking:
         rest = replace(cut, weights=None, prune=None)
         if rest != Cut():
             state = smaller(state, rest)
-        return with_model(self.original, state, drop_rows=self._drops_rows())
-
-    def _drops_rows(self) -> bool:
-        return not self._keep_rows
+        return with_model(self.original, state, drop_rows=not self._keep_rows)
 
     def _judged(self, trained: Trained) -> Judged:
-        return self._judge.judged(trained, self._overhead)
+        return self._judge.judged(trained, self._n_bytes(trained))
+
+    def _n_bytes(self, trained: Trained) -> int:
+        """The bytes of a variant's folder, within a few hundred."""
+        arrays = arrays_of(trained)
+        return self._beside + sum(array.nbytes + ARRAY_BYTES for array in arrays.values())
 
     def _cuts_to(self, n_bytes: int) -> Iterator[Cut]:
         """For each kind of cut the smallest threshold of weights that meets a size, if one does."""
@@ -100,7 +108,7 @@ class Shrinking:
                 for _ in range(SIZE_STEPS):
                     middle = float(f"{(low + high) / 2:.3g}") if found else high
                     cut = Cut(weights=weights, prune=middle, n_trees=n_trees)
-                    if arrays_bytes(self.made(cut)) + self._overhead <= n_bytes:
+                    if self._n_bytes(self.made(cut)) <= n_bytes:
                         high, found = middle, cut
                     elif found is None:
                         break
@@ -111,15 +119,8 @@ class Shrinking:
                     yield found
 
 
-def chosen(
-    variants: Sequence[Variant], *, name: str | None = None, to: int | None = None, milliseconds: float | None = None
-) -> Variant:
-    """The variant of a name, or the most accurate one within the limits; BudgetError says how near any comes."""
-    if name is not None:
-        known = {variant.name: variant for variant in variants}
-        if name not in known:
-            raise ParamError(unknown_name("variant", name, known))
-        return known[name]
+def chosen(variants: Sequence[Variant], *, to: int | None = None, milliseconds: float | None = None) -> Variant:
+    """The most accurate variant within the limits; BudgetError says how near any comes."""
     fitting = [variant for variant in variants if to is None or variant.judged.n_bytes <= to]
     if not fitting:
         smallest = min(variants, key=lambda variant: variant.judged.n_bytes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from labelwood.tuning.trials import Trials
 
 DEFAULT: Setting = {}
 KEPT = 3  # one of so many goes on to the next rung, or more if there is time
-STEP_ERRORS, CHOICE_ERRORS = 1.0, 2.0  # standard errors that a gain must exceed: to go on from it, to be chosen
+STEP_ERRORS = 1.0  # standard errors that a gain must exceed so that the next round starts from it
+CHANCE = 0.1  # how probable it may be that chance alone, among all settings tried, makes the chosen one look better
 RUNG_SHARE = 3  # the default may take this part of the time on a rung, or the rung is left out
 ROUNDS_WITHOUT_GAIN = 2
 _HALVES = 50  # random halves of the validation rows that the honest figure is the mean of
@@ -186,29 +188,35 @@ class Search:
         default = settings.pop(setting_key(DEFAULT))[1]
         table = np.stack([default, *(scores for _, scores in settings.values())])
         names = [DEFAULT, *(setting for setting, _ in settings.values())]
-        best = _best(table)
+        n_tried = len({setting_key(trial.setting) for trial in trials.journal.trials}) - 1
+        best = _best(table, n_tried)
         return Choice(
             names[best],
             100 * float(default.mean()),
             100 * float(table[best].mean()),
-            100 * expected_score(table, self._seed),
+            100 * expected_score(table, n_tried, self._seed),
             Gain.of(table[best], default),
             rung,
             len(table),
         )
 
 
-def _best(table: Scores) -> int:
+def margin(n_tried: int) -> float:
+    """The standard errors that the best of so many settings must gain: chance exceeds them in one search of ten."""
+    return NormalDist().inv_cdf(1 - CHANCE / max(1, n_tried))
+
+
+def _best(table: Scores, n_tried: int) -> int:
     """The row of the best scores; 0, the default, unless another exceeds it by the margin."""
     best = int(table.mean(axis=1).argmax())
-    return best if Gain.of(table[best], table[0]).exceeds(CHOICE_ERRORS) else 0
+    return best if Gain.of(table[best], table[0]).exceeds(margin(n_tried)) else 0
 
 
-def expected_score(table: Scores, seed: int) -> float:
+def expected_score(table: Scores, n_tried: int, seed: int) -> float:
     """The mean score of what one half of the validation rows would choose, on the other half.
 
-    table: (n_settings, n_rows), the default first. The mean over many random halves: a figure that is chosen on some
-    rows and measured on others is not flattered by the choice.
+    table: (n_settings, n_rows), the default first. n_tried: settings that were tried in all. The mean over many random
+    halves: a figure that is chosen on some rows and measured on others is not flattered by the choice.
     """
     n_rows = table.shape[1]
     found = []
@@ -216,5 +224,5 @@ def expected_score(table: Scores, seed: int) -> float:
         order = keyed_order(n_rows, seed, number)
         halves = order[: n_rows // 2], order[n_rows // 2 :]
         for chosen_by, measured_on in (halves, halves[::-1]):
-            found.append(float(table[_best(table[:, chosen_by])][measured_on].mean()))
+            found.append(float(table[_best(table[:, chosen_by], n_tried)][measured_on].mean()))
     return float(np.mean(found))

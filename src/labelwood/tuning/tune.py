@@ -107,7 +107,7 @@ def tune(
     "one-vs-all", or "auto", which also tries other models. params, features: settings that are fixed; the search leaves
     them alone. out: where the result will be saved: trials are then kept in OUT.search.jsonl, and a killed search goes
     on from there. restart: a journal of another search is replaced. Settings are compared by nDCG@5 on held-out rows;
-    the default stays unless another one is better by two standard errors.
+    the default stays unless another one is better by more than chance gives in one search of ten.
     """
     seconds = parse_duration(budget)
     recipe = Recipe(
