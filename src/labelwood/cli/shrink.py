@@ -52,9 +52,10 @@ def command(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """List smaller and faster variants of a saved model, and make one of them.
+    """Make a saved model smaller or faster.
 
-    No training: fewer trees, one byte a weight, small weights dropped, training rows left out. DIR stays as it is.
+    Without training: fewer trees, one byte a weight, small weights dropped, training rows left out. First it lists what
+    each way gives; DIR stays as it is.
     """
     from dataclasses import asdict
 
