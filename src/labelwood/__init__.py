@@ -33,6 +33,7 @@ _HOMES = model_homes() | {
     "read": "labelwood.data.reading.read",
     "read_vocabulary": "labelwood.vocabulary.read",
     "scorer": "labelwood.metrics.scorer",
+    "tune": "labelwood.tuning.tune",
     "write": "labelwood.data.writing.write",
 }
 
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from labelwood.models.popular import Popular
     from labelwood.tagger.tagger import Tagger
     from labelwood.topk import TopK
+    from labelwood.tuning.tune import tune
     from labelwood.vocabulary.read import read_vocabulary
     from labelwood.vocabulary.vocabulary import Vocabulary
 
