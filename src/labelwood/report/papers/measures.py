@@ -93,8 +93,9 @@ def _imbalance(model: Trained, parts: Parts, propensity: Propensity) -> dict[str
 
 
 def _elias_parts(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
-    rows = _elias_rows(model, parts.test)
-    return {name: judged(top, parts, propensity) for name, top in part_answers(model.fitted_, rows)}
+    state, test = model.fitted_, parts.test
+    rows, first = state.inputs(test.x, test.texts), state.first_inputs(test.x, test.texts)
+    return {name: judged(top, parts, propensity) for name, top in part_answers(state, rows, first_x=first)}
 
 
 def _elias_pruned(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
