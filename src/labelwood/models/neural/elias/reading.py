@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from labelwood.models.neural.elias.inputs import Floats, TextReader, joined
 from labelwood.models.neural.elias.settings import ELIASParams
 from labelwood.models.neural.encoders import BagEncoder
 from labelwood.models.neural.optimizers import ParameterGroup
-from labelwood.models.neural.runtime import torch_threads
+from labelwood.models.neural.runtime import torch_threads, uses_bf16
 from labelwood.models.neural.sampling import Rows, row_batch
 from labelwood.models.neural.text_tuning import encoder_weights, layer_groups
 from labelwood.storage.schema import Arrays
@@ -47,14 +48,20 @@ class ReadTexts:
             self.encoder.transformer.gradient_checkpointing_enable({"use_reentrant": False})
 
     def vectors(self, rows: Rows) -> Tensor:
-        """The vectors (n, width) of the texts of some rows, read in chunks of like length, in the order of the rows."""
-        order = rows[np.argsort(self.lengths[rows], kind="stable")]
-        parts = [
-            self.encoder(self.encoder.padded([self.ids[row] for row in order[first : first + CHUNK]]))
-            for first in range(0, len(order), CHUNK)
-        ]
-        back = np.argsort(np.argsort(self.lengths[rows], kind="stable"), kind="stable")
-        found = torch.cat(parts)
+        """The vectors (n, width) of the texts of some rows, read in chunks of like length, in the order of the rows.
+
+        On CUDA they are computed in bfloat16 where the GPU has it; never on a CPU.
+        """
+        by_length = np.argsort(self.lengths[rows], kind="stable")
+        order, back = rows[by_length], np.argsort(by_length, kind="stable")
+        device = next(self.encoder.parameters()).device
+        mixed = device.type == "cuda" and uses_bf16("auto", device)
+        with torch.autocast(device.type, torch.bfloat16) if mixed else nullcontext():
+            parts = [
+                self.encoder(self.encoder.padded([self.ids[row] for row in order[first : first + CHUNK]]))
+                for first in range(0, len(order), CHUNK)
+            ]
+        found = torch.cat(parts).float()
         # Not [back], whose gradient is summed by index: every row is taken once.
         return found.index_select(0, torch.from_numpy(back).to(found.device))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from labelwood.models.neural.elias.inputs import AUTO, BOTH, BOW, ENCODERS, END_TO_END, FROZEN, TEXT_TRAININGS
-from labelwood.models.neural.runtime import CLS, MEAN, POOLINGS
+from labelwood.models.neural.runtime import CLS, DEVICES, MEAN, POOLINGS
 from labelwood.params import Params, param
 
 EVEN, ADAM = "even", "adam"
@@ -113,6 +113,7 @@ class ELIASParams(Params):
         high=1000,
         kind=int,
     )
+    device: str = param("auto", "where index and text encoder learn: auto takes CUDA if there is one", choices=DEVICES)
     prune: float = param(0.01, "ranker: weights smaller than this are dropped", low=0)
     validation: float = param(0.05, "share of the rows held out to choose the scoring, at most 4000", low=0, high=0.5)
 

@@ -66,7 +66,7 @@ class Trainer:
         """Both stages."""
         p = self.p
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+            torch.manual_seed(self.seed)  # the network begins on the CPU, so it begins alike everywhere
             partition = self._partition(None)
             network = self._network(partition)
             if p.warm_epochs:
@@ -127,13 +127,13 @@ class Trainer:
         edges = index.partition_edges(partition)
         sizes = replace(self.sizes, n_clusters=len(edges))
         network = IndexNetwork(encoder, p.dim, edges, sizes, bias, p.max_parents)
-        network.parents = partition
+        network.set_parents(partition)
         return network
 
     def _use_partition(self, network: IndexNetwork, partition: index.Int32) -> None:
         edges = index.partition_edges(partition)
         network.set_edges(edges, None)
-        network.parents = partition
+        network.set_parents(partition)
         network.clusters = torch.nn.Linear(self.p.dim, len(edges))
 
     def _use_learned_edges(self, network: IndexNetwork, first: LearnedIndex, partition: index.Int32) -> int:
@@ -156,22 +156,16 @@ class Trainer:
         return n_inserted
 
     def _find_parents(self, network: IndexNetwork) -> None:
-        scores = network.edge_scores().detach().numpy()
-        network.parents = index.parents(network.edges, scores, self.y.shape[1])
+        scores = network.edge_scores().detach().cpu().numpy()
+        network.set_parents(index.parents(network.edges, scores, self.y.shape[1]))
 
     # training
 
     def _train(self, network: IndexNetwork, epochs: int, weight: float, what: str) -> None:
         p = self.p
-        room = self.sizes.shortlist
 
         def batch_loss(rows: Rows, step: int) -> Tensor:
-            vectors = network.encoder(row_batch(self.x, rows) if self.texts is None else rows)
-            clusters = network.cluster_scores(vectors)
-            batch = network.shortlists(clusters, self.y[rows], room, True, self.n_threads)
-            classification, shortlist = network.losses(vectors, clusters, batch, self.n_threads)
-            # Times room: a sum over labels, whose gradients are far above the epsilon of Adam.
-            return room * (classification + weight * shortlist)
+            return self._batch_loss(network, rows, weight)
 
         def on_epoch(epoch: int, history: Any) -> None:
             if network.edge_values is not None:
@@ -188,12 +182,25 @@ class Trainer:
                 seed=self.seed,
                 warmup=0.1,
                 swa_start=p.swa_start if network.edge_values is not None else 1.0,
-                device="cpu",
+                # Small differences of large sums tell clusters apart; only a text encoder computes in bfloat16.
+                precision="float32",
+                device=p.device,
                 n_threads=self.n_threads,
             ),
             on_epoch=on_epoch,
             progress=_Named(self.progress, what),
         )
+
+    def _batch_loss(self, network: IndexNetwork, rows: Rows, weight: float) -> Tensor:
+        """The loss of some rows; weight: lambda. Where the network is on a device, nothing of it comes back."""
+        room = self.sizes.shortlist
+        given = row_batch(self.x, rows, network.label_weight.device) if self.texts is None else rows
+        vectors = network.encoder(given)
+        clusters = network.cluster_scores(vectors)
+        batch = network.shortlists(clusters, self.y[rows], room, True, self.n_threads)
+        classification, shortlist = network.losses(vectors, clusters, batch, self.n_threads)
+        # Times room: a sum over labels, whose gradients are far above the epsilon of Adam.
+        return room * (classification + weight * shortlist)
 
     def _groups(self, network: IndexNetwork) -> list[ParameterGroup]:
         p = self.p
@@ -227,7 +234,7 @@ class Trainer:
 
     def _learned(self, network: IndexNetwork) -> LearnedIndex:
         def array(tensor: Tensor) -> index.Floats:
-            return tensor.detach().numpy().astype(np.float32, order="C")
+            return tensor.detach().cpu().numpy().astype(np.float32, order="C")
 
         encoder: Any = network.encoder
         return LearnedIndex(
