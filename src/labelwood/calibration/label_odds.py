@@ -2,7 +2,7 @@
 
 A label's factor is a logistic regression on one number, drawn to 1 by a normal prior of its logarithm. Over eight
 random splits of the training rows of CookingStackExchange and Bibtex, log-loss and F1 were best with the variance
-below, and a precision of 0.9, which no score reaches over all labels of CookingStackExchange, is met by the labels that are
+below, and a precision of 0.9, which no score reaches over all labels of CookingStackExchange, is met by labels that are
 sure.
 """
 
