@@ -182,6 +182,29 @@ void bind_counting(nb::module_& m) {
         nb::arg("texts"), nb::arg("rules"), nb::arg("n_buckets"), nb::arg("n_threads"),
         "Counts of the tokens in columns hash % n_buckets: (row pointers, columns, counts).");
     m.def(
+        "distinct_tokens",
+        [](const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets) {
+            TokenTable table;
+            std::vector<std::int32_t> place_of;
+            std::vector<std::int64_t> first;
+            each_token(bytes, offsets, [&](std::size_t i, const TokenKey& token) {
+                const std::uint32_t id = table.find_or_add(token);
+                if (id == first.size()) first.push_back(static_cast<std::int64_t>(i));
+                place_of.push_back(static_cast<std::int32_t>(id));
+            });
+            const std::vector<std::uint32_t> ids = in_byte_order(table);
+            std::vector<std::int32_t> rank(ids.size());
+            std::vector<std::int64_t> places(ids.size());
+            for (std::size_t i = 0; i < ids.size(); ++i) {
+                rank[ids[i]] = static_cast<std::int32_t>(i);
+                places[i] = first[ids[i]];
+            }
+            for (std::int32_t& place : place_of) place = rank[static_cast<std::size_t>(place)];
+            return std::make_tuple(give(std::move(places)), give(std::move(place_of)));
+        },
+        nb::arg("bytes"), nb::arg("offsets"),
+        "Different tokens in ascending order of their bytes: (where each first comes, the number of every token among them).");
+    m.def(
         "split_text",
         [](const nb::str& text, const TokenRules& rules) {
             Splitter splitter(rules);

@@ -332,6 +332,11 @@ def hash_tokens(texts: tuple, rules: TokenRules, n_buckets: int, n_threads: int)
     Counts of the tokens in columns hash % n_buckets: (row pointers, columns, counts).
     """
 
+def distinct_tokens(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    Different tokens in ascending order of their bytes: (where each first comes, the number of every token among them).
+    """
+
 def split_text(text: str, rules: TokenRules) -> list:
     """The tokens of one text."""
 

@@ -35,6 +35,7 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     Parameters = EnsembleParams
     FittedState = FittedEnsemble
     takes_texts = True
+    trains_several = True
 
     @staticmethod
     def _train(settings: EnsembleParams, data: FitInput) -> FittedEnsemble:
