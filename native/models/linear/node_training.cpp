@@ -302,6 +302,17 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     std::vector<LocalRows> local(static_cast<std::size_t>(n_threads));
     std::atomic<std::int64_t> done{0}, passes{0};
     std::atomic<bool> stopped{false};
+    constexpr std::int64_t kGroupsPerBlock = kMaxChildren / kGroup;
+    std::vector<std::int64_t> first_block(1, 0);
+    for (std::int64_t n = 0; n < nodes.n_nodes; ++n)
+        first_block.push_back(first_block.back() + (n_groups_of(nodes, n) + kGroupsPerBlock - 1) / kGroupsPerBlock);
+    std::vector<BuiltBlock> blocks(static_cast<std::size_t>(first_block.back()));
+    const auto build = [&](std::int64_t n) {
+        std::int64_t block = first_block[n];
+        for (std::int64_t g = first_group[n]; g < first_group[n + 1]; g += kGroupsPerBlock)
+            blocks[static_cast<std::size_t>(block++)] =
+                build_block(groups.data() + g, std::min(kGroupsPerBlock, first_group[n + 1] - g), data.n_features, options.bytes);
+    };
     const auto finished = [&](std::int64_t n, int thread) {
         const std::int64_t now = done += n;
         if (thread == 0 && progress && !progress(context, now, first_group.back())) stopped = true;
@@ -324,6 +335,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
             passes += solve_group(local[0], nodes, n, g, static_cast<std::uint64_t>(item), options, memory[thread], groups[item]);
             finished(1, thread);
         });
+        if (!stopped) build(n);
     }
     // Largest first, so that the last tasks are short and no thread waits long.
     std::stable_sort(small.begin(), small.end(), [&](std::int64_t a, std::int64_t b) { return work[a] > work[b]; });
@@ -335,6 +347,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
             const std::int64_t item = first_group[n] + g;
             passes += solve_group(local[thread], nodes, n, g, static_cast<std::uint64_t>(item), options, memory[thread], groups[item]);
         }
+        build(n);
         finished(n_groups_of(nodes, n), thread);
     });
     if (!stopped && progress && !progress(context, first_group.back(), first_group.back())) stopped = true;
@@ -342,12 +355,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     report->passes = passes;
     if (stopped) throw std::runtime_error("stopped");
 
-    std::vector<std::int64_t> group_start;
-    constexpr std::int64_t kGroupsPerBlock = kMaxChildren / kGroup;
-    for (std::int64_t n = 0; n < nodes.n_nodes; ++n)
-        for (std::int64_t g = first_group[n]; g < first_group[n + 1]; g += kGroupsPerBlock) group_start.push_back(g);
-    group_start.push_back(first_group.back());
-    return build_blocks(groups, group_start, data.n_features, /*bytes=*/false, n_threads);
+    return joined(blocks, data.n_features);
 }
 
 }  // namespace lw
