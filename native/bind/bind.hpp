@@ -38,6 +38,7 @@ void bind_linear(nanobind::module_& m);
 void bind_neighbors(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_shortlist(nanobind::module_& m);
+void bind_text_rows(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);
 void bind_training(nanobind::module_& m);
 void bind_twomeans(nanobind::module_& m);

@@ -33,6 +33,7 @@ NB_MODULE(_native, m) {
     lw::bind_neighbors(m);
     lw::bind_parse(m);
     lw::bind_shortlist(m);
+    lw::bind_text_rows(m);
     lw::bind_tokens(m);
     lw::bind_training(m);
     lw::bind_twomeans(m);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from labelwood.errors import ParamError
@@ -15,10 +17,11 @@ from labelwood.models.fit_input import FitInput
 from labelwood.models.registry import AUTO
 
 _INSIDE = "linear-tree"
-_TREES = {"words": 1, PAIRS: 1, CHARACTERS: 2}
+_TREES = {"words": 1, PAIRS: 1, CHARACTERS: 1}
 # Nodes per level that a search keeps: 99.8% of the ten best labels of an exact search in 40% of its time (characters of
 # YSO-Finna-en).
-_BEAM = 10
+_TREE = {"beam": 10, "weights": "int8"}
+_BY_LABEL = {"eps": 0.25, "max_passes": 20, "prune": 0.1}  # of one-vs-all inside: as accurate here, and small
 _WORDS_ALONE = 3  # trees of words where there are no texts to have other views of
 
 
@@ -73,7 +76,8 @@ def _inside(settings: EnsembleParams, data: FitInput) -> dict[str, PlannedMember
     """The linear trees of words and of each view of texts, by name."""
     alone = data.texts is None or settings.views == NO_VIEWS
     trees = {**_TREES, "words": _WORDS_ALONE} if alone else _TREES
-    return {name: planned(settings, [_INSIDE], {"n_trees": n, "beam": _BEAM})[0] for name, n in trees.items()}
+    inside = {name: planned(settings, [_INSIDE], {"n_trees": n, **_TREE})[0] for name, n in trees.items()}
+    return {**inside, "by label": planned(replace(settings, settings=None), ["one-vs-all"], _BY_LABEL)[0]}
 
 
 def _ranks(settings: EnsembleParams, data: FitInput) -> bool:
