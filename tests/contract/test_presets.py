@@ -45,6 +45,7 @@ PUBLISHED = {
         "smoothing": 0.1,
         "round_each": True,
         "start": pytest.approx(128**-0.5),
+        "shuffle": False,
     },
     # fastText 0.9.2, src/args.cc (supervised): lr 0.1, dim 100, epoch 5, minCount 1; vectors start in +-1 / dim.
     ("hsoftmax", "fasttext"): {
@@ -55,6 +56,7 @@ PUBLISHED = {
         "min_count": 1,
         "tree": "huffman",
         "start": pytest.approx(0.1),
+        "shuffle": False,
     },
     # Zhang et al., ICMR 2018, algorithms 1 and 2 (edges without weights, DeepWalk, means of label vectors, the nearest
     # cluster, mean of the neighbours' labels) and section 4.1: W1 d x 256, l = 100 for small data sets, 512 and 300 for
