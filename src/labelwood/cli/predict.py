@@ -140,8 +140,8 @@ def command(
             **({"keep_columns": True} if table and loaded.tagger is not None else {}),
             **split_choices(data, split, split_column, "tst"),
         )
-        answers = loaded.answers(rows, k, assigns, include or (), exclude or (), progress)
-        top, names = loaded.ruled(answers, rule)
+        found = loaded.answers(rows, k, assigns, include or (), exclude or (), progress)
+        top, names = loaded.ruled(found, rule)
         why = tagged.reasons_of(loaded, rows, top, progress, names) if reasons else None
     titles = loaded.titles(lang, names)
     notes = list(rows.notes)
