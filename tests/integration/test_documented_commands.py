@@ -101,7 +101,8 @@ def test_what_does_not_exist_is_found():
         "benchmarks/speed/nothing.py does not exist",
         "benchmarks/speed/stems.py has no --slowly",
     ]
-    shown = "Try `labelwood trian x`, `labelwood train x --worst` or `labelwood data info x --json`.\n\n    labelwood serve m --prot 1\n"
+    shown = "Try `labelwood trian x`, `labelwood train x --worst`, `labelwood data info x`.\n"
+    shown += "\n    labelwood serve m --prot 1\n"
     assert [fault.split(": ")[1] for fault in faults_of_commands(shown)] == [
         "no option --prot",
         "there is no command trian",
