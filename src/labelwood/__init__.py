@@ -32,6 +32,7 @@ _HOMES = model_homes() | {
     "load": "labelwood.loading",
     "read": "labelwood.data.reading.read",
     "read_vocabulary": "labelwood.vocabulary.read",
+    "resumable": "labelwood.storage.steps",
     "scorer": "labelwood.metrics.scorer",
     "tune": "labelwood.tuning.tune",
     "write": "labelwood.data.writing.write",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from labelwood.models.neural.glas import GLaS
     from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.popular import Popular
+    from labelwood.storage.steps import resumable
     from labelwood.tagger.tagger import Tagger
     from labelwood.topk import TopK
     from labelwood.tuning.tune import tune
