@@ -91,8 +91,26 @@ def wanted_views(settings: EnsembleParams) -> list[str]:
     return [kind for kind in KINDS if kind in named]
 
 
+@dataclass(frozen=True)
+class Learnt:
+    """What held-out rows taught: the views that stay, what one classifier a label sees, lessons for the ranker."""
+
+    texts: TextRows
+    by_label: tuple[str, ...]
+    lessons: Lessons
+
+
 def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Ranked:
-    """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers.
+    """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers; planned: as in `learnt`."""
+    learned = learnt(settings, planned, data)
+    data.progress.step("ranker", 0, 1)
+    ranker = learned.lessons.ranker(settings)
+    data.progress.step("ranker", 1, 1)
+    return Ranked(trained_sides(settings, planned, data, learned.texts, learned.by_label, ""), ranker)
+
+
+def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Learnt:
+    """What sides say that were trained on other rows, and the views that their answers speak for.
 
     planned: the model of words, that of each view and the one of a classifier a label ("by label").
     """
@@ -103,7 +121,7 @@ def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember],
     for number, (held, kept) in enumerate(parts, start=1):
         what = f"part {number} of {len(parts)}, "
         taught = with_unseen(data.take(kept), settings.seed)
-        sides = _trained(settings, planned, taught, texts.take(kept), by_label, what)
+        sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what)
         answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
     lessons = Lessons.of(answered, settings.n_threads)
     if settings.views == AUTO and texts.views:
@@ -118,12 +136,8 @@ def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember],
             if quality_without >= quality:
                 texts, answered, lessons = texts.without(view.kind), answered_without, without
                 quality = quality_without
-    data.progress.step("ranker", 0, 1)
-    ranker = lessons.ranker(settings)
-    data.progress.step("ranker", 1, 1)
     known = ["words", *(view.kind for view, _ in texts.views)]
-    by_label = tuple(seen for seen in by_label if seen in known)
-    return Ranked(_trained(settings, planned, data, texts, by_label, ""), ranker)
+    return Learnt(texts, tuple(seen for seen in by_label if seen in known), lessons)
 
 
 def quick_by_label(data: FitInput, texts: TextRows) -> tuple[str, ...]:
@@ -147,7 +161,7 @@ def with_unseen(data: FitInput, seed: int) -> FitInput:
     return replace(data, y=y)
 
 
-def _trained(
+def trained_sides(
     settings: EnsembleParams,
     planned: Mapping[str, PlannedMember],
     data: FitInput,
