@@ -25,6 +25,7 @@ from labelwood.topk import PAD, TopK
 
 MOST_ROWS = 2000  # that judge: differences of a tenth of a point need no more
 TIMED_ROWS, WARM_UP = 200, 20
+PASSES, QUICK_SECONDS = 3, 0.5  # a row counts with its fastest pass, where a pass is quick
 Trained = Tagger | Model[Any, Any]
 
 
@@ -101,12 +102,15 @@ class Judge:
             ask = lambda row: model.predict(alone[row], SCORED_AT)  # noqa: E731
         for row in range(min(WARM_UP, n)):
             ask(row)
-        seconds = []
-        for row in range(n):
-            start = time.perf_counter()
-            ask(row)
-            seconds.append(time.perf_counter() - start)
-        return 1000 * float(np.median(seconds))
+        passes: list[list[float]] = []
+        while not passes or (len(passes) < PASSES and sum(passes[0]) < QUICK_SECONDS):
+            seconds = []
+            for row in range(n):
+                start = time.perf_counter()
+                ask(row)
+                seconds.append(time.perf_counter() - start)
+            passes.append(seconds)
+        return 1000 * float(np.median(np.min(passes, axis=0)))
 
 
 def arrays_of(trained: Trained) -> Arrays:

@@ -16,8 +16,8 @@ from labelwood.shrinking.judging import Judge, Judged, Trained, arrays_of
 from labelwood.tagger.fitted import FittedTagger
 from labelwood.tagger.tagger import Tagger
 
-PRUNES = (0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
-MOST_PRUNES = 4  # larger than the weights that training dropped already
+PRUNES = (0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+MOST_PRUNES = 5  # larger than the weights that training dropped already
 NARROW_BEAM = 5
 LARGEST_PRUNE, SIZE_STEPS = 8.0, 8  # of the search for a threshold that meets a size
 ARRAY_BYTES = 300  # that a folder holds about each array: name, shape, sums
