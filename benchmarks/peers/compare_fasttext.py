@@ -4,10 +4,11 @@
 
 A tree is "huffman" (fastText's own), or ratio=R for the interpolated tree of that balance ratio; add ",plt" for the
 loss over all labels; "preset" is HSoftmax.preset("fasttext"), whose start goes with --dim as fastText's does. With
-several --seeds a line has means and deviations over them, and what labelwood's mean is above fastText's. Texts become lower-case words with spaces between, so that both tools cut them alike. Examples a
-second are rows times epochs by the CPU seconds of training, which for labelwood holds cutting the texts and making
-the tree, for fastText reading its file. Rows whose labels are unknown count as they are: nothing is left out of the
-test rows. --validate N trains on all training rows but N and answers those N: for choosing settings.
+several --seeds a line has means and deviations over them, and what labelwood's mean is above fastText's. Texts become
+lower-case words with spaces between, so that both tools cut them alike. Examples a second are rows times epochs by the
+CPU seconds of training, which for labelwood holds cutting the texts and making the tree, for fastText reading its
+file. Rows whose labels are unknown count as they are: nothing is left out of the test rows. --validate N trains on all
+training rows but N and answers those N: for choosing settings.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ void bind_labelspace(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_neighbors(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
+void bind_row_forest(nanobind::module_& m);
 void bind_shortlist(nanobind::module_& m);
 void bind_text_rows(nanobind::module_& m);
 void bind_tokens(nanobind::module_& m);

@@ -24,6 +24,7 @@ _MODELS = {
     "random": ("labelwood.models.baselines.random_labels", "Random"),
     "knn": ("labelwood.models.baselines.knn", "KNN"),
     "leml": ("labelwood.models.baselines.leml", "LEML"),
+    "fastxml": ("labelwood.models.baselines.fastxml", "FastXML"),
     "ensemble": ("labelwood.models.ensemble.model", "Ensemble"),
 }
 

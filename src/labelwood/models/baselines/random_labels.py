@@ -34,7 +34,7 @@ class FittedRandom(Fitted[RandomParams]):
     name = "random"
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
-        """k labels for every row, those of training drawn alike; the same row always gets the same ones."""
+        """The labels, k for every row, those of training drawn alike; the same row always gets the same ones."""
         labels = np.empty((x.shape[0], k), np.int32)
         scores = np.empty((x.shape[0], k), np.float32)
         rows_at_once = max(1, _CELLS_AT_ONCE // self.n_labels)

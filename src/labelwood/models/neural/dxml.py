@@ -290,7 +290,7 @@ def network_rows(x: sparse.csr_matrix, settings: DXMLParams) -> sparse.csr_matri
 
 
 def embedded(networks: Sequence[Arrays], rows: sparse.csr_matrix, n_threads: int | None) -> Floats:
-    """The points (n, dim * n_models) of rows as the networks read them: unit vectors of every network, side by side, of length 1.
+    """The points (n, dim * n_models) of rows as the networks read them: unit vectors of all, side by side, of length 1.
 
     The product of two points is then the mean of the networks' cosines.
     """
