@@ -112,7 +112,7 @@ def count_tokens(
             n_threads=n_threads or 0,
         )
     except (TypeError, ValueError) as error:
-        raise _blamed(texts) or error from None
+        raise blamed(texts) or error from None
     return Counted(TokenList(data, offsets), n_rows, totals, n_seen, rows)
 
 
@@ -123,7 +123,7 @@ def look_up_tokens(
     try:
         return _rows(_native.look_up_tokens(texts, rules, vocabulary, n_threads or 0))
     except (TypeError, ValueError) as error:
-        raise _blamed(texts) or error from None
+        raise blamed(texts) or error from None
 
 
 def hash_tokens(texts: Texts, rules: _native.TokenRules, n_buckets: int, n_threads: int | None = None) -> Rows:
@@ -134,7 +134,7 @@ def hash_tokens(texts: Texts, rules: _native.TokenRules, n_buckets: int, n_threa
     try:
         return _rows(_native.hash_tokens(texts, rules, n_buckets, n_threads or 0))
     except (TypeError, ValueError) as error:
-        raise _blamed(texts) or error from None
+        raise blamed(texts) or error from None
 
 
 def weighed(
@@ -153,7 +153,7 @@ def _rows(native: Any) -> Rows:
     return pointers, columns, counts
 
 
-def _blamed(texts: tuple[Any, ...]) -> DataError | None:
+def blamed(texts: tuple[Any, ...]) -> DataError | None:
     """The error that names the first text the tokenizer cannot take; looked for only after it refused."""
     for row, text in enumerate(texts):
         if not isinstance(text, str):
