@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, nargs="+", metavar="RAW", help="the texts of TRAIN and TEST: use MiniLM")
     parser.add_argument("--max-tokens", type=int, default=128, help="tokens of a text that its vector is made of")
     parser.add_argument("--rows", type=int, help="so many random rows of TRAIN alone, for quick comparisons")
+    parser.add_argument("--single", type=int, default=0, help="so many rows one by one, for the time of a query")
     parser.add_argument("--beams", type=int, nargs="*", default=[], help="both stages again with these beams")
     options = parser.parse_args()
     rows = components(*_parts(options), options)
@@ -128,9 +129,22 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
         for name, stage in (("stage 1", first), ("+ stage 2", index)):
             seen = normalized_rows(x_first) if stage is first else rows
             judge(f"{name}, beam {beam}", index_answers(replace(stage, beam=min(beam, len(stage.edges))), seen))
+    if options.single:
+        _tell_single(model, test, options.single)
     for name, figure in model.structure().items():
         print(f"{name}: {figure:g}")
     return table
+
+
+def _tell_single(model: labelwood.ELIAS, test: labelwood.Dataset, n: int) -> None:
+    rows = [test.take([row]) if model.reads_texts else test.x[row] for row in range(min(n, test.n_rows))]
+    times, cpu = [], []
+    for row in rows:
+        clock, used = time.perf_counter(), time.process_time()
+        model.predict(row, 5)
+        times.append(time.perf_counter() - clock)
+        cpu.append(time.process_time() - used)
+    print(f"a row alone: {1e3 * np.median(times):.2f} ms, {1e3 * np.median(cpu):.2f} ms of CPU (medians)", flush=True)
 
 
 def _tell(what: str, done: int, total: int) -> None:
