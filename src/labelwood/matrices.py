@@ -11,8 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from labelwood.errors import DataError
+from labelwood.scratch import room
 
 MOST_COLUMNS = 2**31 - 1  # column numbers are int32 in the kernels
+_PIECE = 1 << 22  # entries that are worked on at a time
 
 
 def as_features(x: Any, what: str = "x") -> sparse.csr_matrix:
@@ -104,14 +106,26 @@ def normalized_rows(x: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def unit_values(x: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float32]]:
     """The values that the entries of x have once its rows are scaled to length 1."""
-    counts = np.diff(x.indptr)
-    squares = np.zeros(x.shape[0], np.float64)
+    values = room(x.nnz, np.float32)
+    starts = row_pointers(x)
+    first = 0
+    while first < x.shape[0]:  # some rows at a time: the sums are made in twice the width of the values
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + _PIECE, side="right")) - 1)
+        begin, end = starts[first], starts[last]
+        values[begin:end] = _unit_values(x.data[begin:end], starts[first : last + 1] - begin)
+        first = last
+    return values
+
+
+def _unit_values(data: Any, starts: Any) -> Any:
+    counts = np.diff(starts)
+    squares = np.zeros(len(counts), np.float64)
     filled = counts > 0
-    if x.nnz:
-        squares[filled] = np.add.reduceat(np.square(x.data, dtype=np.float64), x.indptr[:-1][filled])
+    if len(data):
+        squares[filled] = np.add.reduceat(np.square(data, dtype=np.float64), starts[:-1][filled])
     lengths = np.sqrt(squares)
     lengths[lengths == 0] = 1
-    return np.asarray(x.data / np.repeat(lengths, counts), dtype=np.float32)
+    return data / np.repeat(lengths, counts)
 
 
 def row_pointers(matrix: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.int64]]:

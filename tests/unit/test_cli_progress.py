@@ -3,7 +3,7 @@
 import io
 import sys
 
-from labelwood.cli.progress import Bar, Lines, shown
+from labelwood.cli.progress import Bar, Lines, TimeLeft, shown
 from labelwood.progress import SILENT
 
 
@@ -21,7 +21,23 @@ def test_slow_work_writes_one_line_in_ten_seconds():
     for second in range(35):
         now[0] = float(second)
         lines.step("training", second, 100)
-    assert written == ["training: 10 of 100 (10%)", "training: 20 of 100 (20%)", "training: 30 of 100 (30%)"]
+    assert written == [
+        "training: 10 of 100 (10%, about 90 s left)",
+        "training: 20 of 100 (20%, about 80 s left)",
+        "training: 30 of 100 (30%, about 70 s left)",
+    ]
+
+
+def test_the_time_left_goes_by_what_was_done_here():
+    now = [0.0]
+    left = TimeLeft(clock=lambda: now[0])
+    assert left.text("classifiers", 500, 1000) == ""  # the first half was there already
+    now[0] = 4.0
+    assert left.text("classifiers", 510, 1000) == ""  # too early to tell
+    now[0] = 60.0
+    assert left.text("classifiers", 600, 1000) == ", about 4 min left"
+    assert left.text("classifiers", 1000, 1000) == ""
+    assert left.text("reading", 0, 0) == ""
 
 
 def test_unknown_totals_are_left_out():

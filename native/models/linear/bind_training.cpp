@@ -95,6 +95,7 @@ void check_options(const TrainingOptions& options) {
     need_number("cost_positive", options.cost_positive, /*zero_allowed=*/false);
     need_number("cost_negative", options.cost_negative, /*zero_allowed=*/false);
     need_number("cluster_cost", options.cluster_cost, /*zero_allowed=*/false);
+    if (options.groups_before < 0) refuse("groups_before is ", options.groups_before, ", allowed is 0 or more");
     need_finite("rare_power", options.rare_power);
     need_finite("untrained", options.untrained);
 }
@@ -120,7 +121,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
                 bool extra_alone, std::optional<In<float>> child_cost, int loss, float eps, int max_passes, float bias, float prune,
                 float untrained, float cost_positive, float cost_negative, float rare_power, float cluster_cost, std::uint64_t seed,
                 int n_threads, bool bytes, const BlocksHolder* start_blocks, std::optional<In<std::int64_t>> start_first_block,
-                std::optional<In<std::int64_t>> start_children, std::int64_t first_new_row, nb::object progress) {
+                std::optional<In<std::int64_t>> start_children, std::int64_t first_new_row, std::int64_t groups_before, nb::object progress) {
     check_data(indptr, indices, data, n_features, label_start, label_rows, row_cost);
     const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
                                 static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data(),
@@ -131,7 +132,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
                               extra_rows.data(), all_rows, extra_alone, child_cost ? child_cost->data() : nullptr};
     const TrainingOptions options{static_cast<Loss>(loss), eps, max_passes, bias, prune, untrained,
                                   cost_positive, cost_negative, rare_power, cluster_cost, seed, n_threads, bytes,
-                                  start_of(start_blocks, start_first_block, start_children, first_new_row, n_nodes, training.n_rows)};
+                                  start_of(start_blocks, start_first_block, start_children, first_new_row, n_nodes, training.n_rows), groups_before};
     check_options(options);
     PythonProgress state{progress};
     TrainingReport report;
@@ -155,10 +156,10 @@ void bind_training(nb::module_& m) {
           nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"), nb::arg("untrained"),
           nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("cluster_cost"), nb::arg("seed"),
           nb::arg("n_threads"), nb::arg("bytes") = false, nb::arg("start_blocks") = nb::none(), nb::arg("start_first_block") = nb::none(),
-          nb::arg("start_children") = nb::none(), nb::arg("first_new_row") = 0, nb::arg("progress"),
+          nb::arg("start_children") = nb::none(), nb::arg("first_new_row") = 0, nb::arg("groups_before") = 0, nb::arg("progress"),
           "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes. Rows: indptr, indices, data, row_cost "
           "(factors of the cost of each row's errors; 0 leaves a row out); "
-          "labels: label_start, label_rows; nodes: child_* and extra_*; where to begin: start_*; see native/models/linear/node_training.hpp.");
+          "labels: label_start, label_rows; nodes: child_* and extra_*; where to begin: start_*; groups_before: groups of the nodes before these, if all are trained in parts; see native/models/linear/node_training.hpp.");
 }
 
 }  // namespace lw

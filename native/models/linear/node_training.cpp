@@ -268,14 +268,15 @@ double n_positive_rows(const LocalRows& local, std::int64_t child) {
 }
 
 int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t node, std::int64_t group,
-                std::uint64_t item, const TrainingOptions& options, SolverMemory& memory, GroupWeights& out) {
+                std::int64_t item, const TrainingOptions& options, SolverMemory& memory, GroupWeights& out) {
     const std::int64_t first = nodes.child_start[node];
     const std::int64_t n_children = nodes.child_start[node + 1] - 1 - first;
     const std::int64_t begin = group * kGroup;
     const int n_labels = static_cast<int>(std::min<std::int64_t>(kGroup, n_children - begin));
     memory.positive.assign(local.rows.size(), 0);
     bool trained[kGroup];
-    SolveOptions solver{options.loss, options.eps, options.max_passes, options.bias, {}, {}, options.seed, item};
+    SolveOptions solver{options.loss, options.eps, options.max_passes, options.bias, {}, {}, options.seed,
+                        static_cast<std::uint64_t>(options.groups_before + item)};
     for (int l = 0; l < kGroup; ++l) solver.cost_positive[l] = solver.cost_negative[l] = 1.0f;
     for (int l = 0; l < n_labels; ++l) {
         const std::int64_t child = begin + l;
@@ -370,7 +371,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
         parallel_for(n_groups_of(nodes, n), n_threads, 1, [&](std::int64_t g, int thread) {
             if (stopped) return;
             const std::int64_t item = first_group[n] + g;
-            passes += solve_group(local[0], nodes, n, g, static_cast<std::uint64_t>(item), options, memory[thread], groups[item]);
+            passes += solve_group(local[0], nodes, n, g, item, options, memory[thread], groups[item]);
             finished(1, thread);
         });
         if (!stopped) build(n);
@@ -383,7 +384,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
         gather(data, nodes, n, options.start, maps[thread], local[thread]);
         for (std::int64_t g = 0; g < n_groups_of(nodes, n); ++g) {
             const std::int64_t item = first_group[n] + g;
-            passes += solve_group(local[thread], nodes, n, g, static_cast<std::uint64_t>(item), options, memory[thread], groups[item]);
+            passes += solve_group(local[thread], nodes, n, g, item, options, memory[thread], groups[item]);
         }
         build(n);
         finished(n_groups_of(nodes, n), thread);

@@ -60,6 +60,8 @@ struct TrainingOptions {
     int n_threads;
     bool bytes = false;                // weights are kept as bytes with a scale for each child; false: as half floats
     TrainingStart start = {};
+    // Groups of nodes that come before these in the whole: nodes trained in parts are then as if trained together.
+    std::int64_t groups_before = 0;
 };
 
 struct TrainingReport {

@@ -59,6 +59,7 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    cluster: options.Cluster = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -70,6 +71,7 @@ def command(
     """
     from json import dumps
 
+    from labelwood.cli.clustering import check_cluster, on_cluster
     from labelwood.cli.console import plain, say, show, show_json, show_table
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
@@ -88,6 +90,7 @@ def command(
     if test is None and not 0 < share < 1:
         raise ParamError(f"--share must be a share above 0 and below 1, but is {share:g}")
     entries = _entries(models, set_ or [], seed, threads)
+    check_cluster(cluster)
     seconds = None if budget is None else _seconds(budget)
     choices = {
         "text": text, "labels": labels, "separator": separator, "format": format, "index_base": index_base,
@@ -103,7 +106,9 @@ def command(
     with shown(quiet) as progress:
         parts = _parts(data, test, share, seed, choices, threads, progress, quiet=quiet or json)
         folder = out.with_name(out.name + ".runs") if work is None else work
-        report = plain(compare(parts, entries, folder, budget=seconds, n_threads=threads, seed=seed, progress=progress))
+        with on_cluster(cluster):
+            made = compare(parts, entries, folder, budget=seconds, n_threads=threads, seed=seed, progress=progress)
+        report = plain(made)
     contents = {
         "html": page(report, again),
         "json": dumps({**report, "command": again}, ensure_ascii=False, allow_nan=False, indent=1) + "\n",

@@ -12,11 +12,13 @@ from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.progress import SILENT, Progress
 
 USUAL_K = 5  # how many labels a row is answered with unless told
+ROWS_AT_A_TIME = 50_000  # of a model of feature rows: what is made of them on the way does not pile up
 
 if TYPE_CHECKING:
     from scipy import sparse
 
     from labelwood.data.dataset import Dataset, TableForm
+    from labelwood.metrics.hierarchy import BranchFigures
     from labelwood.report.judgement import Judgement
     from labelwood.tagger.reasons import TagReason
     from labelwood.topk import TopK
@@ -123,23 +125,41 @@ class Loaded:
             widths["index_base"] = self.extra.get("index_base")
         return widths
 
-    def titles(self, lang: str | None = None) -> list[str] | None:
-        """The names of the labels in the vocabulary; None without one."""
+    def titles(self, lang: str | None = None, labels: Sequence[str] | None = None) -> list[str] | None:
+        """The names of the labels in the vocabulary, or of other concepts; None without one."""
         if self.tagger is None or self.tagger.fitted_.vocabulary is None:
             if lang is not None:
                 raise ParamError(f"--lang: {self.folder} was trained without --vocab: its labels have one name only")
             return None
         if lang is not None:
             self.tagger.fitted_.vocabulary.checked_language(lang)
-        return [self.tagger.name(label, lang) for label in self.tagger.label_names]
+        return [self.tagger.name(label, lang) for label in (self.tagger.label_names if labels is None else labels)]
 
-    def predict(self, data: Dataset, k: int, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> TopK:
-        """The k best labels of every row, of those that are allowed."""
+    def predict(
+        self,
+        data: Dataset,
+        k: int,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        progress: Progress = SILENT,
+    ) -> TopK:
+        """The k best labels of every row, of those that are allowed; features some rows at a time."""
         if self.tagger is not None:
             return self.tagger.predict_top(data.texts or (), k, include=include, exclude=exclude)
         if include or exclude:
             raise ParamError(f"--include and --exclude are for taggers, but {self.folder} is a model of feature rows")
-        return self.model.predict(data.features(), k)
+        import numpy as np
+
+        from labelwood.topk import TopK
+
+        x, parts = data.features(), []
+        if x.shape[0] <= ROWS_AT_A_TIME:
+            return self.model.predict(x, k)
+        for first in range(0, x.shape[0], ROWS_AT_A_TIME):
+            progress.step("answering", first, x.shape[0])
+            parts.append(self.model.predict(x[first : first + ROWS_AT_A_TIME], k))
+        progress.step("answering", x.shape[0], x.shape[0])
+        return TopK(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
 
     def assigns(self, asked: bool | None, k: int | None = None) -> bool:
         """True if tags are to be assigned: as asked, else where the tagger has learnt it and no k is asked for."""
@@ -150,12 +170,38 @@ class Loaded:
         return learnt and k is None if asked is None else asked
 
     def answers(
-        self, data: Dataset, k: int | None, assign: bool, include: Sequence[str] = (), exclude: Sequence[str] = ()
+        self,
+        data: Dataset,
+        k: int | None,
+        assign: bool,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        progress: Progress = SILENT,
     ) -> TopK:
         """The tags that every row is given, with probabilities; or without assign its k best labels."""
         if not assign or self.tagger is None:
-            return self.predict(data, USUAL_K if k is None else k, include, exclude)
+            return self.predict(data, USUAL_K if k is None else k, include, exclude, progress)
         return self.tagger.predict_top(data.texts or (), k, assign=True, include=include, exclude=exclude)
+
+    def check_rule(self, rule: str | None) -> None:
+        """ParamError, before any work, if there is no such rule or no vocabulary to apply it by."""
+        from labelwood.vocabulary.rules import checked_rule
+
+        if rule is not None:
+            checked_rule(rule)
+            if self.tagger is None or self.tagger.fitted_.vocabulary is None:
+                raise ParamError(f"--rule: {self.folder} was trained without --vocab: no label stands above another")
+
+    def ruled(self, top: TopK, rule: str | None, more: Sequence[str] = ()) -> tuple[TopK, Sequence[str] | None]:
+        """(the answers after a parent/child rule, the names by number); more: names behind the labels.
+
+        Concepts that came in get numbers behind all of them.
+        """
+        if rule is None or self.tagger is None or self.tagger.fitted_.vocabulary is None:
+            return top, self.label_names
+        from labelwood.vocabulary.rules import ruled
+
+        return ruled(top, [*self.tagger.label_names, *more], self.tagger.fitted_.vocabulary, rule)
 
     def unknown_texts(self, data: Dataset) -> int:
         """How many rows have no word that the tagger knows."""
@@ -221,14 +267,13 @@ class Loaded:
             return False
         return known == texts_fingerprint(data.texts, data.y, data.label_names)
 
-    def judgement(self, data: Dataset, y: sparse.csr_matrix, k: int) -> Judgement | None:
-        """How good the tags are that it assigns; None if it has not learnt to assign."""
+    def judgement(self, data: Dataset, y: sparse.csr_matrix, k: int, given: TopK | None) -> Judgement | None:
+        """How good the given tags are; None if it has not learnt to assign, and gives none."""
         from labelwood.report.judgement import judged
 
-        if not self.assigns(None):
+        if given is None:
             return None
         assert self.tagger is not None
-        given = self.answers(data, None, assign=True)
         ranked = self.tagger.fitted_.ranked(data.texts or (), k, self.tagger.n_threads)
         if data.filter_pairs is not None:
             from labelwood.metrics.filters import without_pairs
@@ -238,15 +283,14 @@ class Loaded:
         return judged(given, ranked, y, self.counts(y.shape[1]))
 
     def metrics(
-        self, top: TopK, data: Dataset, ks: Sequence[int], propensity: tuple[float, float]
-    ) -> tuple[dict[str, float], sparse.csr_matrix, tuple[str, ...]]:
-        """(metrics with bands, true labels, unknown names); propensities and bands come from the training counts."""
+        self, top: TopK, data: Dataset, y: sparse.csr_matrix, ks: Sequence[int], propensity: tuple[float, float]
+    ) -> dict[str, float]:
+        """The metrics with bands of answers to data with true labels y; propensities come from the training counts."""
         import numpy as np
 
         from labelwood.metrics.evaluate import evaluate
 
-        y, unknown = self.truth(data)
-        figures = evaluate(
+        return evaluate(
             top,
             y,
             train_y=self.counts(y.shape[1]),
@@ -257,13 +301,22 @@ class Loaded:
             B=propensity[1],
             per_band=bool(np.any(self.counts(y.shape[1]))),
         )
-        return figures, y, unknown
 
     def hierarchy_figures(
         self, top: TopK, y: sparse.csr_matrix, unknown: Sequence[str], ks: Sequence[int]
     ) -> dict[str, float]:
         """hP, hR and hF1 at each k, with a vocabulary that has broader concepts; else nothing."""
         return {} if self.tagger is None else self.tagger.fitted_.hierarchy_figures(top, y, unknown, ks)
+
+    def branches(self, given: TopK, y: sparse.csr_matrix, unknown: Sequence[str]) -> list[tuple[str, BranchFigures]]:
+        """(the name of a branch, figures of it) of a vocabulary with broader concepts; else nothing."""
+        from labelwood.metrics.hierarchy import branch_figures
+
+        vocabulary = None if self.tagger is None else self.tagger.fitted_.vocabulary
+        if self.tagger is None or vocabulary is None or not len(vocabulary.broader):
+            return []
+        tops, membership = vocabulary.branches([*self.tagger.label_names, *unknown])
+        return [(self.tagger.name(tops[part.branch]), part) for part in branch_figures(given, y, membership)]
 
     def counts(self, n_labels: int) -> Any:
         """Training rows of each label, with zeros for labels beyond those the model knows."""

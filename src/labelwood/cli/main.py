@@ -17,6 +17,7 @@ import typer
 from labelwood.cli import (
     bench_balance,
     compare,
+    data_cache,
     data_convert,
     data_fetch,
     data_info,
@@ -32,6 +33,7 @@ from labelwood.cli import (
     predict,
     reproduce,
     serve,
+    shrink,
     train,
 )
 from labelwood.errors import LabelwoodError
@@ -50,10 +52,12 @@ data = typer.Typer(
     help="Look at, convert, split, make and fetch data sets.", no_args_is_help=True, rich_markup_mode=None
 )
 
-for module in (demo, train, predict, evaluate, compare, reproduce, explain, learn, labels, inspect, models, serve):
+for module in (
+    demo, train, predict, evaluate, compare, reproduce, explain, learn, labels, shrink, inspect, models, serve,
+):  # fmt: skip
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(data, name="data")
-for module in (data_info, data_convert, data_split, data_synth, data_fetch):
+for module in (data_info, data_convert, data_split, data_synth, data_fetch, data_cache):
     data.command(module.__name__.rpartition("_")[2])(module.command)
 bench = typer.Typer(help="Measure methods against each other.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(bench, name="bench")

@@ -9,6 +9,14 @@ import typer
 
 from labelwood.data.formats import format_names
 
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Stay within this, such as 8G: in slices and with files in place of memory if need be, else refuse.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the output path.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
@@ -16,6 +24,15 @@ Threads = Annotated[
     int | None, typer.Option("--threads", metavar="N", min=1, help="Threads to use. Default: all processors.")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same result.")]
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="auto|HOST:PORT",
+        help="Do the work on a Ray cluster: the one that runs here (auto), or the one at this address.",
+    ),
+]
 
 DataFile = Annotated[
     Path,
@@ -39,6 +56,14 @@ Include = Annotated[
 Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="ID", help="Never answer these: ID, below:ID or scheme:ID; repeatable."),
+]
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        "--rule",
+        metavar="specific|ancestors",
+        help="With a vocabulary: leave out what stands above another answer, or add all that stands above one.",
+    ),
 ]
 Verify = Annotated[
     bool, typer.Option("--verify", help="Compare the SHA-256 of everything in DIR, not only the quick checksums.")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BEFORE_GUESS = 5.0  # of a step; before that a guess of the time left would be one
 
 
 class Lines:
@@ -24,14 +25,34 @@ class Lines:
         self._clock = clock
         self._write = write
         self._last = clock()
+        self._left = TimeLeft(clock)
 
     def step(self, what: str, done: int, total: int) -> None:
         """Write a line if the last one is long ago."""
         now = self._clock()
+        left = self._left.text(what, done, total)
         if now - self._last < SECONDS_BETWEEN_LINES:
             return
         self._last = now
-        self._write(f"{what}: {done:,} of {total:,} ({done / total:.0%})" if total else f"{what}: {done:,}")
+        share = f"{what}: {done:,} of {total:,} ({done / total:.0%}{left})" if total else f"{what}: {done:,}"
+        self._write(share if done or total else what)
+
+
+class TimeLeft:
+    """How long a step will still take, as it went so far; silent until there is something to go by."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begins: dict[str, tuple[float, int]] = {}
+
+    def text(self, what: str, done: int, total: int) -> str:
+        """Such as ", about 3 min left"; or nothing."""
+        began, first = self._begins.setdefault(what, (self._clock(), done))
+        seconds = self._clock() - began
+        if not total or done <= first or done >= total or seconds < SECONDS_BEFORE_GUESS:
+            return ""
+        left = seconds * (total - done) / (done - first)
+        return f", about {left / 60:.0f} min left" if left > 90 else f", about {left:.0f} s left"
 
 
 class Bar:
@@ -55,10 +76,11 @@ def shown(quiet: bool = False) -> Iterator[Progress]:
         yield SILENT
     elif sys.stderr.isatty():
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as Display
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        left = TimeRemainingColumn(elapsed_when_finished=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left)
         with Display(*columns, console=Console(stderr=True), transient=True) as display:
             yield Bar(display)
     else:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import ParamError
 from labelwood.matrices import as_features, as_labels, check_same_rows, column_ids, row_pointers
+from labelwood.scratch import current_scratch, release, room
+
+_SLICE = 1 << 24  # values of label vectors that are made at a time where memory is to be spared
 
 
 def label_vectors(
@@ -35,11 +40,18 @@ def label_vectors(
     counts = np.zeros(labels.shape[1], np.int64)
     _native.pifa_counts(*inputs, max_features or 0, threads, counts)
     starts = np.concatenate([[0], np.cumsum(counts)])
-    columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    columns, values = room(int(starts[-1]), np.int32), room(int(starts[-1]), np.float32)
     weights = None
     if normalize_y:
         weights = (1 / np.sqrt(np.maximum(np.diff(labels.indptr), 1))).astype(np.float32)
-    _native.pifa_fill(*inputs, weights, starts, threads, columns, values)
+    rows, (label_start, label_rows) = inputs[:4], inputs[4:]
+    for first, last in _slices(starts):
+        begin, end = label_start[first], label_start[last]
+        of_labels = (label_start[first : last + 1] - begin, label_rows[begin:end])
+        low, high = starts[first], starts[last]
+        own = starts[first : last + 1] - low
+        _native.pifa_fill(*rows, *of_labels, weights, own, threads, columns[low:high], values[low:high])
+        release(columns, values)
     # scipy would copy int32 columns to int64 beside int64 pointers, so give it small pointers where they fit.
     pointers = starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
     vectors = sparse.csr_matrix((values, columns, pointers), shape=(labels.shape[1], features.shape[1]), copy=False)
@@ -53,6 +65,19 @@ def label_features(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int | 
     counts = np.zeros(y.shape[1], np.int64)
     _native.pifa_counts(*_inputs(x, y), 0, n_threads or 0, counts)
     return int(counts.sum())
+
+
+def _slices(starts: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """(first, last) label of slices of about _SLICE values each where memory is to be spared, else of all labels."""
+    n_labels = len(starts) - 1
+    if current_scratch() is None:
+        yield 0, n_labels
+        return
+    first = 0
+    while first < n_labels:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + _SLICE, side="right")) - 1)
+        yield first, last
+        first = last
 
 
 def _inputs(features: sparse.csr_matrix, labels: sparse.csr_matrix) -> tuple[Any, Any, Any, int, Any, Any]:

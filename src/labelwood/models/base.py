@@ -24,6 +24,8 @@ from labelwood.models.fit_input import FitInput, checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
+from labelwood.scratch import Scratch, current_scratch, sparing
+from labelwood.storage.steps import scratch_of_run
 from labelwood.topk import TopK, checked_k, empty
 
 P = TypeVar("P", bound=Params)
@@ -56,6 +58,8 @@ class Model(Estimator, ABC, Generic[P, F]):
     explains_by_rows: ClassVar[bool] = False
     # True: texts beside features are used where they come; features alone suffice. Asked as it was trained.
     takes_texts: ClassVar[bool] = False
+    # True if training trains several models inside: what repeats it (calibration) does so less often.
+    trains_several: ClassVar[bool] = False
     n_threads: int | None
     seed: int
 
@@ -88,14 +92,19 @@ class Model(Estimator, ABC, Generic[P, F]):
     def _training_memory(settings: P, data: FitInput) -> int:
         """The bytes of training at its peak beside the data, from above; quick compared with training."""
 
+    @staticmethod
+    def _spared_memory(settings: P, data: FitInput) -> int | None:
+        """The same when large arrays are files and work goes on in slices; None if the model cannot do that."""
+        return None
+
     # training
 
     def fit(self: M, x: Any, y: Any = None, *, memory: int | None = None, progress: Progress = SILENT) -> M:
         """The model itself, trained on features x (n_rows, n_features) and labels y, or on a Dataset.
 
         y: an indicator matrix (sparse, 2-d array, data frame), one label a row, or a list of labels for each row, by id
-        or by name; `classes_` says what was understood. memory: refuse with BudgetError, before any work, if training
-        would need more bytes than this beside the data.
+        or by name; `classes_` says what was understood. memory: the bytes that training may take beside the data: if it
+        would need more, it works in slices with large arrays in files, or is refused with BudgetError before any work.
         """
         return self._learn(checked_input(x, y, progress=progress), memory)
 
@@ -111,15 +120,26 @@ class Model(Estimator, ABC, Generic[P, F]):
     def _learn(self: M, data: FitInput, memory: int | None = None) -> M:
         """Train on checked input; the new state replaces the old one in one assignment, at the very end."""
         settings = self._settings()
-        if memory is not None:
-            needed = self._training_memory(settings, data)
-            if needed > memory:
-                raise BudgetError(
-                    f"{type(self).__name__} would need about {memory_text(needed)} beside the data, "
-                    f"but {memory_text(memory)} are allowed"
-                )
-        self._fitted = self._train(settings, data)
+        with sparing(self._scratch(settings, data, memory)):
+            self._fitted = self._train(settings, data)
         return self
+
+    def _scratch(self, settings: P, data: FitInput, memory: int | None) -> Scratch | None:
+        """Where large arrays go so that training stays within `memory`; None: memory will do. Else BudgetError."""
+        if memory is None:
+            return current_scratch()
+        needed = self._training_memory(settings, data)
+        if needed <= memory:
+            return None
+        spared = self._spared_memory(settings, data)
+        if spared is None or spared > memory:
+            sliced = "" if spared is None else f" ({memory_text(spared)} in slices)"
+            raise BudgetError(
+                f"{type(self).__name__} would need about {memory_text(needed)}{sliced} beside the data, "
+                f"but {memory_text(memory)} are allowed"
+            )
+        data.progress.step(f"in slices: {memory_text(needed)} would be needed at once", 0, 0)
+        return scratch_of_run()
 
     # what was learnt
 

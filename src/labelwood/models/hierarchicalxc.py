@@ -21,6 +21,7 @@ from labelwood.models.fit_input import FitInput, TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.linear.linear_tree_params import LINKS
+from labelwood.models.linear.part_training import train_in_parts
 from labelwood.models.linear.tree_nodes import first_blocks, label_filter, n_classifiers, search_tree, training_nodes
 from labelwood.models.linear.tree_reasons import LOWEST_SCORE, log_score, path_classifiers
 from labelwood.models.linear.weight_blocks import (
@@ -32,7 +33,6 @@ from labelwood.models.linear.weight_blocks import (
     rank_features,
     ranked_rows,
     solver_options,
-    train_blocks,
     training_memory,
 )
 from labelwood.models.linear_encoding import encoded, linear_encoding
@@ -253,7 +253,7 @@ class HierarchicalXC(Model[HierarchicalXCParams, FittedHierarchicalXC]):
         codes = _codes(data.x, encoder)
         rank = rank_features(codes)
         tree = cooccurrence_tree(data.y, distance=settings.distance, ties=settings.ties, progress=data.progress)
-        blocks = train_blocks(
+        blocks = train_in_parts(
             rows=ranked_rows(codes, rank, settings.normalize),
             n_features=int(rank.max(initial=-1)) + 1,
             y_by_place=data.y.tocsc()[:, tree.label_order],

@@ -21,7 +21,9 @@ from labelwood.progress import SILENT, Progress
 from labelwood.report.compare_data import Parts, store
 from labelwood.report.compare_figures import WIDTH, Answered, Judged, figures, judged, sample_rows, spare_places
 from labelwood.report.compare_process import RunError, run_name, run_task
+from labelwood.report.compare_spread import execute_spread
 from labelwood.report.machine import machine_card
+from labelwood.spreading import current_spread
 from labelwood.topk import TopK
 
 SHOWN_ANSWERS = 3
@@ -83,7 +85,7 @@ def compare(
     """The report as one value of JSON's own kinds; RunError if no model could be trained.
 
     work: the folder for runs, which are reused if they are there. budget: seconds for everything; models that would not
-    fit are skipped, and the report says so.
+    fit are skipped, and the report says so. Where work is spread, all runs begin at once, each with the whole budget.
     """
     _check(entries)
     start = time.perf_counter()
@@ -100,11 +102,15 @@ def compare(
     for run in runs:
         _reuse(run)
     waiting = [run for run in runs if run.status == "waiting"]
-    if budget is not None:
+    if budget is not None and current_spread().n_parts == 1:
         _estimate(waiting, parts, data, k, clock, progress)
         waiting.sort(key=lambda run: run.estimate_s or 0.0)  # cheapest first: as many as can be
-    for run in waiting:
-        _execute(run, data, k, n_threads, clock, progress)
+    spread = current_spread()
+    if spread.n_parts > 1:
+        execute_spread(spread, waiting, parts, k, n_threads, clock.left(), progress)
+    else:
+        for run in waiting:
+            execute(run, data, k, n_threads, clock, progress)
     done = [run for run in runs if run.status == "done"]
     if not done:
         raise RunError("no model was trained: " + "; ".join(f"{run.entry.title}: {run.why}" for run in runs))
@@ -170,7 +176,7 @@ def _estimate(runs: Sequence[Run], parts: Parts, data: Path, k: int, clock: Cloc
         run.estimate_s = seconds["train_wall_s"] * n_rows / size + seconds["answer_wall_s"] * parts.test.n_rows
 
 
-def _execute(run: Run, data: Path, k: int, n_threads: int | None, clock: Clock, progress: Progress) -> None:
+def execute(run: Run, data: Path, k: int, n_threads: int | None, clock: Clock, progress: Progress) -> None:
     """Train and answer, and keep both; a run that fails or does not fit the budget says why."""
     left = clock.left()
     if run.status != "waiting":

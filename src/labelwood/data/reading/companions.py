@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.data.reading.bad_rows import BadRows
-from labelwood.data.reading.sparse_rows import RowFormat, read_rows
+from labelwood.data.reading.csr_rows import RowFormat
+from labelwood.data.reading.sparse_rows import read_rows
 from labelwood.data.reading.streams import COMPRESSED, plain_name, read_all
 from labelwood.errors import DataError
 

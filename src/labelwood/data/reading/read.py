@@ -11,9 +11,9 @@ from typing import Any
 from labelwood.data.dataset import Dataset, TableForm
 from labelwood.data.formats import FORMATS, Format, recognised, taken_by
 from labelwood.data.reading.bad_rows import POLICIES
+from labelwood.data.reading.csr_rows import canonical_csr
 from labelwood.data.reading.documents import has_documents
 from labelwood.data.reading.npz import NAME as NPZ_NAME
-from labelwood.data.reading.sparse_rows import canonical_csr
 from labelwood.data.reading.split_rows import split_rows
 from labelwood.data.reading.start import start_of
 from labelwood.data.reading.streams import plain_name

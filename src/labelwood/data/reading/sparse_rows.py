@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,43 +19,20 @@ from scipy import sparse
 from labelwood._native import RowParser
 from labelwood.data.reading import streams
 from labelwood.data.reading.bad_rows import BadRows
+from labelwood.data.reading.csr_rows import RowFormat, SparseRows, canonical_csr
 from labelwood.data.reading.declared_size import check_declared
+from labelwood.data.reading.row_cache import current_cache
+from labelwood.data.reading.streamed_rows import StreamedRows
 from labelwood.errors import DataError, ParamError
 from labelwood.matrices import MOST_COLUMNS
 from labelwood.progress import SILENT, Progress
+from labelwood.scratch import current_scratch, release
 
 MAPPED_BYTES = 64 << 20  # a step of a memory-mapped file: progress is told after each
 STREAM_BYTES = 8 << 20  # a step of a compressed file
 
 Bytes = npt.NDArray[np.uint8]
-
-
-@dataclass
-class SparseRows:
-    """What a file of text rows held: x (n, n_features) values, y (n, n_labels) ones, and the damaged rows.
-
-    Damaged rows are still there, empty, so that a second file can be kept aligned; `dropped` leaves them out.
-    """
-
-    x: sparse.csr_matrix
-    y: sparse.csr_matrix
-    bad_rows: npt.NDArray[np.int64]
-    lowest_feature: int | None = None  # as far as there is one, entries with value 0 included
-    highest_feature: int = -1
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class RowFormat:
-    """How the rows look: what the header counts, whether a label list leads, what an entry is called."""
-
-    header: tuple[str, ...] = ()  # what its numbers count: rows, columns of x, columns of y (if labels lead)
-    labels: bool = True
-    svmlight: bool = False
-    item: str = "feature"
-    n_features: int | None = None  # without a header: the width, if it is known
-    n_labels: int | None = None
-    index_base: int = 0
+Parser = RowParser | StreamedRows
 
 
 def read_rows(
@@ -66,8 +43,24 @@ def read_rows(
     n_threads: int | None = None,
     progress: Progress = SILENT,
 ) -> SparseRows:
-    """The rows of a file; DataError names its first faulty line, the same for any number of threads."""
+    """The rows of a file; DataError names its first faulty line, the same for any number of threads.
+
+    With a cache, a file that was read before is mapped instead.
+    """
     threads = checked_threads(n_threads)
+    cache = current_cache()
+    if cache is None or not cache.takes(path):
+        return _read(path, how, bad, threads, progress)
+    found = cache.find(path, how, bad.policy)
+    if found is not None:
+        return found
+    name = cache.name(path, how, bad.policy)
+    rows = _read(path, how, bad, threads, progress)
+    cache.keep(name, path, how, bad.policy, rows)
+    return rows
+
+
+def _read(path: Path, how: RowFormat, bad: BadRows, threads: int, progress: Progress) -> SparseRows:
     with streams.open_bytes(path) as stream:
         windows = _windows(stream, path)
         window = next(windows)
@@ -76,15 +69,17 @@ def read_rows(
         if counts:
             n_features = counts[how.header[1]]
             n_labels = counts[how.header[2]] if how.labels else 0
-        parser = RowParser(
-            labels=how.labels,
-            svmlight=how.svmlight,
-            n_features=-1 if n_features is None else n_features,
-            n_labels=-1 if n_labels is None else n_labels,
-            index_base=how.index_base,
-            keep_going=bad.policy == "skip",
-            item=how.item,
-        )
+        rules: dict[str, Any] = {
+            "labels": how.labels,
+            "svmlight": how.svmlight,
+            "n_features": -1 if n_features is None else n_features,
+            "n_labels": -1 if n_labels is None else n_labels,
+            "index_base": how.index_base,
+            "keep_going": bad.policy == "skip",
+            "item": how.item,
+        }
+        scratch = current_scratch()
+        parser: Parser = RowParser(**rules) if scratch is None else StreamedRows(scratch, rules)
         above = 1 if how.header else 0
         what, done, total = f"reading {path.name}", 0, window.total
         while True:
@@ -94,6 +89,8 @@ def read_rows(
                 raise DataError(f"{path}, line {line}: longer than {most:,} bytes; is this the right file?")
             done += used
             progress.step(what, done, total)
+            if scratch is not None:
+                release(window.text)
             if window.last or parser.stopped:
                 break
             window.used, start = used, 0
@@ -182,7 +179,7 @@ def _header(path: Path, how: RowFormat, text: Bytes, last: bool) -> tuple[int, d
     return bom + len(line) + len(newline), counts
 
 
-def _report(parser: RowParser, bad: BadRows, above: int, rows: int | None) -> None:
+def _report(parser: Parser, bad: BadRows, above: int, rows: int | None) -> None:
     """Hand the faults to the policy; under 'error' a row count unlike the header's is one too."""
     if bad.policy == "skip":
         for line, message in parser.faults:
@@ -202,7 +199,7 @@ def _report(parser: RowParser, bad: BadRows, above: int, rows: int | None) -> No
         bad.report(fault[0] + above, fault[1])
 
 
-def _check_widths(path: Path, how: RowFormat, parser: RowParser, counts: dict[str, int], n_bytes: int) -> None:
+def _check_widths(path: Path, how: RowFormat, parser: Parser, counts: dict[str, int], n_bytes: int) -> None:
     """Refuse widths that the file alone claims, by its header or its highest number, and cannot mean."""
     for name in how.header[1:]:
         check_declared(counts[name], name, n_bytes, f"{path}, line 1")
@@ -213,12 +210,15 @@ def _check_widths(path: Path, how: RowFormat, parser: RowParser, counts: dict[st
 
 
 def _assembled(
-    parser: RowParser, n_features: int | None, n_labels: int | None, rows: int | None, threads: int
+    parser: Parser, n_features: int | None, n_labels: int | None, rows: int | None, threads: int
 ) -> SparseRows:
-    x_starts, y_starts = np.empty(parser.n_rows + 1, np.int64), np.empty(parser.n_rows + 1, np.int64)
-    x_columns, y_columns = np.empty(parser.x_size, np.int32), np.empty(parser.y_size, np.int32)
-    x_values, bad_rows = np.empty(parser.x_size, np.float32), np.empty(parser.n_bad, np.int64)
-    parser.assemble(x_starts, x_columns, x_values, y_starts, y_columns, bad_rows, threads)
+    if isinstance(parser, StreamedRows):
+        x_starts, x_columns, x_values, y_starts, y_columns, bad_rows = parser.arrays()
+    else:
+        x_starts, y_starts = np.empty(parser.n_rows + 1, np.int64), np.empty(parser.n_rows + 1, np.int64)
+        x_columns, y_columns = np.empty(parser.x_size, np.int32), np.empty(parser.y_size, np.int32)
+        x_values, bad_rows = np.empty(parser.x_size, np.float32), np.empty(parser.n_bad, np.int64)
+        parser.assemble(x_starts, x_columns, x_values, y_starts, y_columns, bad_rows, threads)
     if rows is not None and parser.last_filled_row < rows < parser.n_rows:
         # Blank lines at the end are no rows; elsewhere a blank line is a row with nothing in it.
         x_starts, y_starts = x_starts[: rows + 1], y_starts[: rows + 1]
@@ -233,15 +233,7 @@ def _assembled(
     )
 
 
-def canonical_csr(values: Any, columns: Any, starts: Any, n_columns: int) -> sparse.csr_matrix:
-    """A CSR matrix of arrays that are known to be sorted and without duplicates."""
-    matrix = sparse.csr_matrix((values, columns, starts), shape=(len(starts) - 1, n_columns), copy=False)
-    matrix.has_sorted_indices = True
-    matrix.has_canonical_format = True
-    return matrix
-
-
-def _notes(path: Path, how: RowFormat, parser: RowParser, bad: BadRows, rows: int | None) -> Iterator[str]:
+def _notes(path: Path, how: RowFormat, parser: Parser, bad: BadRows, rows: int | None) -> Iterator[str]:
     if count := parser.duplicate_features:
         yield f"{path}: {count} entries repeat a {how.item} of their row; their values were added up"
     if count := parser.duplicate_labels:

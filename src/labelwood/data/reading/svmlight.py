@@ -6,14 +6,18 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.companions import feature_names_beside, label_names_beside
-from labelwood.data.reading.sparse_rows import RowFormat, SparseRows, canonical_csr, dropped, read_rows
+from labelwood.data.reading.csr_rows import RowFormat, SparseRows, canonical_csr
+from labelwood.data.reading.sparse_rows import dropped, read_rows
 from labelwood.data.reading.start import Start
 from labelwood.errors import DataError, ParamError
 from labelwood.matrices import MOST_COLUMNS
 from labelwood.progress import SILENT, Progress
+from labelwood.scratch import room
 from labelwood.wording import Argument, Message
 
 _NUMBER = rb":[-+]?[\d.]+(?:[eE][-+]?\d+)?"
@@ -98,4 +102,5 @@ def _read_finding_base(
 
 def _with_width(rows: SparseRows, base: int, n_features: int) -> SparseRows:
     x = rows.x
-    return replace(rows, x=canonical_csr(x.data, x.indices - base if base else x.indices, x.indptr, n_features))
+    columns = np.subtract(x.indices, base, out=room(x.nnz, x.indices.dtype)) if base else x.indices
+    return replace(rows, x=canonical_csr(x.data, columns, x.indptr, n_features))

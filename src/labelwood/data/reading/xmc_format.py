@@ -12,7 +12,8 @@ import numpy.typing as npt
 from labelwood.data.dataset import Dataset
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.companions import existing, feature_names_beside, filter_pairs_beside, label_names_beside
-from labelwood.data.reading.sparse_rows import RowFormat, SparseRows, dropped, read_rows
+from labelwood.data.reading.csr_rows import RowFormat, SparseRows
+from labelwood.data.reading.sparse_rows import dropped, read_rows
 from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import plain_name
 from labelwood.errors import DataError

@@ -10,6 +10,7 @@ import numpy as np
 from labelwood.errors import BudgetError
 from labelwood.memory import memory_text
 from labelwood.models.linear.weight_blocks import WeightBlocks
+from labelwood.scratch import release, room
 from labelwood.storage.schema import Arrays
 
 # A cut this close below the budget is good enough: each try rebuilds all blocks.
@@ -36,7 +37,9 @@ def joined_blocks(n_features: int, parts: Sequence[BlockRange]) -> WeightBlocks:
     arrays: Arrays = {}
     for name, arrays_of_parts in pieces.items():
         # The lengths of blocks come in; where each begins goes out.
-        joined = np.concatenate(arrays_of_parts)
+        joined = room(sum(map(len, arrays_of_parts)), arrays_of_parts[0].dtype)
+        np.concatenate(arrays_of_parts, out=joined)
+        release(joined, *arrays_of_parts)
         arrays[name] = np.concatenate([[0], np.cumsum(joined)]).astype(np.int64) if name.endswith("_start") else joined
     return WeightBlocks(n_features, arrays)
 

@@ -16,7 +16,7 @@ from labelwood.errors import DataError
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.classes import Classes
 from labelwood.labelspace.growth import grown_labels
-from labelwood.labelspace.pifa import label_vectors
+from labelwood.labelspace.pifa import label_features, label_vectors
 from labelwood.labelspace.weighting import label_costs
 from labelwood.matrices import normalized_rows
 from labelwood.models.base import Model
@@ -28,7 +28,7 @@ from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
 from labelwood.models.linear.search_bound import ASKED as ASKED_OF_SLACK
 from labelwood.models.linear.search_bound import SMALLEST_LABELS, learned_slack
-from labelwood.models.linear.tree_choice import built_tree, given_tree, leaf_size, vectors_for_tree
+from labelwood.models.linear.tree_choice import built_trees, given_tree, leaf_size
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
 from labelwood.models.linear.tree_update import (
     Update,
@@ -43,6 +43,7 @@ from labelwood.models.linear.weight_blocks import (
     rank_features,
     ranked_rows,
     solver_options,
+    spared_memory,
     training_memory,
 )
 from labelwood.models.persistence import state_of
@@ -96,14 +97,13 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         budget = settings.budget_bytes()
         users_tree = given_tree(settings, data)
         cost = _cost(settings, replace(data, tree=users_tree))
-        vectors = None if users_tree is not None else vectors_for_tree(settings, data)
+        # All trees first: the label vectors are as large as the rows, and gone before the classifiers need memory.
+        trees = built_trees(settings, data) if users_tree is None else [users_tree] * settings.n_trees
         rank = rank_features(data.x)
         rows = _training_rows(settings, data, rank, cost)
-        trees, blocks = [], []
-        for number in range(settings.n_trees):
+        blocks = []
+        for number, tree in enumerate(trees):
             which = "" if settings.n_trees == 1 else f" of tree {number + 1}"
-            tree = built_tree(settings, data, vectors, number) if users_tree is None else users_tree
-            trees.append(tree)
             seed = settings.seed + (0 if users_tree is None else number)
             seeded = replace(rows, options=replace(rows.options, seed=seed))
             blocks.append(train_tree(seeded, tree, match_options(settings), data.progress, f"classifiers{which}"))
@@ -130,6 +130,15 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         if settings.negatives != "tfn":  # beams of two levels, and their (row, node) pairs while they are sorted
             needed += 64 * settings.match_beam * x.shape[0]
         return needed
+
+    @staticmethod
+    def _spared_memory(settings: LinearTreeParams, data: FitInput) -> int | None:
+        # The rows of the root, gathered; the solver's numbers; the labels by row and by column; one part of the blocks.
+        x, y = data.x, data.y
+        if settings.keep_rows or settings.negatives != "tfn" or data.negatives is not None:
+            return None
+        weights = label_features(x, y, settings.n_threads)
+        return int(spared_memory(x, settings.n_threads) + 40 * y.nnz + (8 + 6) * weights // 8)
 
     def partial_fit(
         self,

@@ -17,6 +17,7 @@ from labelwood.models.explanation import Explanation, NodeScore
 from labelwood.models.fit_input import FitInput, TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
+from labelwood.models.linear.part_training import train_in_parts
 from labelwood.models.linear.weight_blocks import (
     BLOCKS,
     FEATURE_RANK,
@@ -26,7 +27,6 @@ from labelwood.models.linear.weight_blocks import (
     rank_features,
     ranked_rows,
     solver_options,
-    train_blocks,
     training_memory,
 )
 from labelwood.params import Params, param
@@ -130,7 +130,7 @@ class OneVsAll(WeighedModel[OneVsAllParams, FittedOneVsAll]):
         nodes = Nodes(
             np.array([0, data.n_labels + 1]), bounds, np.zeros(2, np.int64), np.zeros(0, np.int32), all_rows=True
         )
-        blocks = train_blocks(
+        blocks = train_in_parts(
             rows=rows,
             n_features=int(rank.max(initial=-1)) + 1,
             y_by_place=data.y.tocsc(),

@@ -11,9 +11,10 @@ from scipy import sparse
 from labelwood.labelindex.tree import LabelTree
 from labelwood.models.linear.block_edits import BlockRange, joined_blocks
 from labelwood.models.linear.linear_tree_params import LINKS, LinearTreeParams
+from labelwood.models.linear.part_training import train_in_parts
 from labelwood.models.linear.tree_negatives import Matching, NodeRows, merged, rows_above
 from labelwood.models.linear.tree_nodes import training_nodes
-from labelwood.models.linear.weight_blocks import Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
+from labelwood.models.linear.weight_blocks import Nodes, Rows, SolverOptions, WeightBlocks
 from labelwood.progress import Progress
 
 
@@ -78,7 +79,7 @@ def train_tree(
 def _trained(
     data: TrainingRows, in_order: sparse.csc_matrix, nodes: Nodes, progress: Progress, what: str
 ) -> WeightBlocks:
-    return train_blocks(
+    return train_in_parts(
         rows=data.rows,
         n_features=data.n_features,
         y_by_place=in_order,

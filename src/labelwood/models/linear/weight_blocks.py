@@ -19,6 +19,7 @@ from labelwood.errors import DataError, ModelFileError
 from labelwood.labelspace.pifa import label_features
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.progress import Progress
+from labelwood.scratch import room
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, part
 
 LOSSES = ("squared-hinge", "logistic")
@@ -26,6 +27,7 @@ WEIGHTS = ("half", "int8")
 # The margin of a label without a single training row: below any trained one that matters, so it comes last.
 UNTRAINED_MARGIN = -10.0
 MAX_CHILDREN = 256  # classifiers in one block
+GROUP = 16  # classifiers that are solved together
 _PREFIX = "blocks."
 # For every column of x its number in the blocks; -1: never seen in training.
 FEATURE_RANK = ArrayRule("int32", ("n_features",), low=-1, below="n_features")
@@ -46,6 +48,7 @@ BLOCKS: Schema = {
 }
 # Of all values: the solver's sums and products then stay far from the end of float32.
 _LARGEST_SQUARE = 1e30
+_PIECE = 1 << 24  # entries that are counted at a time
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,9 @@ class Earlier:
 
 def rank_features(x: sparse.csr_matrix) -> npt.NDArray[np.int32]:
     """For every column its place by falling frequency; -1 for columns without a value."""
-    counts = np.bincount(x.indices, minlength=x.shape[1])
+    counts = np.zeros(x.shape[1], np.int64)
+    for begin in range(0, x.nnz, _PIECE):  # bincount makes int64 of what it counts
+        counts += np.bincount(x.indices[begin : begin + _PIECE], minlength=x.shape[1])
     order = np.argsort(-counts, kind="stable")
     rank = np.full(x.shape[1], -1, np.int32)
     used = order[counts[order] > 0]
@@ -214,7 +219,7 @@ def ranked_rows(x: sparse.csr_matrix, feature_rank: npt.NDArray[np.int32], norma
     """The rows of x (scaled to length 1 if asked) in the numbering of feature_rank."""
     # One place more than entries: the kernel writes an entry before it knows whether to keep it.
     starts = np.empty(x.shape[0] + 1, np.int64)
-    features, scaled = np.empty(x.nnz + 1, np.int32), np.empty(x.nnz + 1, np.float32)
+    features, scaled = room(x.nnz + 1, np.int32), room(x.nnz + 1, np.float32)
     data = np.ascontiguousarray(x.data, dtype=np.float32)
     kept = _native.ranked_rows(row_pointers(x), column_ids(x), data, feature_rank, normalize, starts, features, scaled)
     return Rows(starts, features[:kept], scaled[:kept])
@@ -232,6 +237,12 @@ def training_memory(x: sparse.csr_matrix, y: sparse.csr_matrix, n_threads: int |
     return int(32_000_000 + 24 * x.nnz + scratch + per_weight * label_features(x, y, n_threads))
 
 
+def spared_memory(x: sparse.csr_matrix, n_threads: int | None) -> int:
+    """The bytes of training in slices with the rows in files, beside what grows with the labels; from above."""
+    threads = n_threads or _native.max_threads()
+    return int(64_000_000 + 24 * x.nnz + threads * (72 * (x.shape[1] + 1) + 72 * x.shape[0]))
+
+
 def train_blocks(
     rows: Rows,
     n_features: int,
@@ -242,11 +253,12 @@ def train_blocks(
     what: str,
     earlier: Earlier | None = None,
     row_cost: npt.NDArray[np.float32] | None = None,
+    groups_before: int = 0,
 ) -> WeightBlocks:
     """The weight blocks of the nodes' child classifiers; column p of y_by_place holds the rows of label place p.
 
     row_cost: factors of the cost of each row's errors (default: 1). A row of cost 2 counts as if it came twice, one of
-    cost 0 as if it were not there.
+    cost 0 as if it were not there. groups_before: groups of 16 children before these nodes, if they are a part of more.
     """
     with np.errstate(over="ignore"):
         square = float(np.dot(rows.data, rows.data))
@@ -287,6 +299,7 @@ def train_blocks(
         start_first_block=None if earlier is None else earlier.first_block,
         start_children=None if earlier is None else earlier.n_children,
         first_new_row=0 if earlier is None else earlier.first_new_row,
+        groups_before=groups_before,
         progress=lambda done, total: progress.step(what, done, total),
     )
     return WeightBlocks(n_features, arrays)

@@ -98,5 +98,6 @@ def trained_network(
         device=settings.device,
         n_threads=1,
     )
-    history = train(network, groups, batch_loss, x.shape[0], plan, progress=progress)
+    seen = [x, targets, settings.saved()]
+    history = train(network, groups, batch_loss, x.shape[0], plan, learns_from=seen, progress=progress)
     return network.arrays(), history.losses[-1] if history.losses else 0.0

@@ -86,6 +86,7 @@ def trained_glas(
         plan,
         validate=held_out,
         on_epoch=after,
+        learns_from=None if on_epoch is not None else [x, y, settings.saved()],
         progress=progress,
     )
     facts = {"losses": history.losses, "validations": history.validations, "best_epoch": history.best_epoch}

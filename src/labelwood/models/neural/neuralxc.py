@@ -212,7 +212,8 @@ def trained_stack(
     plan = TrainingPlan(settings.epochs, settings.batch_size, settings.seed, device=settings.device, n_threads=1)
     if settings.plain:
         plan = replace(plan, warmup=0.0, schedule="constant")
-    train(network, groups, batch_loss, x.shape[0], plan, progress=progress)
+    seen = [x, y, settings.saved()]
+    train(network, groups, batch_loss, x.shape[0], plan, learns_from=seen, progress=progress)
     return network.cpu().stack()
 
 

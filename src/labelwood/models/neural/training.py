@@ -35,9 +35,13 @@ from labelwood.models.neural.optimizers import ParameterGroup, made_optimizer
 from labelwood.models.neural.runtime import chosen_device, torch_threads, uses_bf16
 from labelwood.models.neural.sampling import Rows, epoch_order
 from labelwood.progress import SILENT, Progress
+from labelwood.storage.steps import Key, current_steps
 
 __all__ = ["History", "ParameterGroup", "TrainingPlan", "train"]
 
+# Of the time of training that keeping its state may take, where nobody asked for it.
+MOST_COST = 0.02
+LEAST_SECONDS = 1.0
 SCHEDULES = ("linear", "cosine", "constant")
 
 
@@ -89,6 +93,8 @@ def train(
     *,
     validate: Callable[[], float] | None = None,
     on_epoch: Callable[[int, History], None] | None = None,
+    on_resume: Callable[[], None] | None = None,
+    learns_from: Sequence[Any] | None = None,
     progress: Progress = SILENT,
 ) -> History:
     """The history of training `network` in place; it is left in eval mode with the best (else the last) weights.
@@ -96,6 +102,10 @@ def train(
     batch_loss(rows, step): the mean loss of a batch, rows being numbers 0..n_rows-1; it is called in train mode with
     torch's random numbers keyed by (seed, step). validate(): higher is better, called in eval mode after each epoch.
     on_epoch(epoch, history): called after each epoch's validation, for curves.
+    learns_from: all that batch_loss and validate look at beside the network, as arrays, matrices and JSON. With it, and
+    without a folder in the plan, the run keeps its state among the steps of who started it (storage/steps.py).
+    on_resume: called with the weights of a run that goes on, in place of the on_epoch before; with it the state is
+    kept after epochs only, else also in the midst of long ones.
     """
     if plan.schedule not in SCHEDULES:
         raise ParamError(f"schedule must be one of {', '.join(map(repr, SCHEDULES))}, but is {plan.schedule!r}")
@@ -104,6 +114,7 @@ def train(
     with torch_threads(plan.n_threads), torch.random.fork_rng(devices=devices), _steady(device):
         network.to(device)
         run = _Run(network, groups, batch_loss, n_rows, plan, device)
+        run.keep_among_steps(learns_from, on_resume)
         return run.train(validate, on_epoch, progress)
 
 
@@ -131,11 +142,26 @@ class _Run:
         self.epoch = 0
         self.next_batch = 0  # within the epoch
         self.loss_sum = 0.0
+        self.unread: list[tuple[int, Tensor]] = []  # (batch, loss) that were not looked at yet
         self.best = -math.inf
         self.best_weights: Tensors | None = None
         self.average: Tensors | None = None
         self.averaged = 0
         self.checkpoint = None if plan.checkpoint is None else Checkpoint(plan.checkpoint, self._identity())
+        self.on_resume: Callable[[], None] | None = None
+        self.thrifty = False  # keep the state only as often as costs little
+        self.kept_at, self.keeping_took = time.monotonic(), 0.0
+
+    def keep_among_steps(self, learns_from: Sequence[Any] | None, on_resume: Callable[[], None] | None) -> None:
+        """Keep the state in a folder of the steps that are kept at present, if there are any."""
+        self.on_resume = on_resume
+        steps = current_steps()
+        if steps is None or learns_from is None or self.checkpoint is not None or not self.n_rows:
+            return
+        weights = [tensor.detach().cpu().numpy() for tensor in self.network.state_dict().values()]
+        key = Key("epochs").add(self._identity(), *weights, *learns_from)
+        self.checkpoint = Checkpoint(steps.folder_of(key), self._identity())
+        self.thrifty = True
 
     def train(
         self,
@@ -152,7 +178,8 @@ class _Run:
                 if on_epoch is not None:
                     on_epoch(self.epoch, self.history)
             self.epoch, self.next_batch, self.loss_sum = self.epoch + 1, 0, 0.0
-            self._save()
+            if not self.thrifty or self._worth_keeping():
+                self._save()
         final = self.best_weights if validate is not None else self.average
         if final is not None:
             self.network.load_state_dict(final)
@@ -170,9 +197,14 @@ class _Run:
             self._update(order)
             every = plan.checkpoint_every
             done = math.ceil(self.next_batch / plan.accumulate)
-            if every and done % every == 0 and self.next_batch < self.batches:
+            told = first // 16 != self.next_batch // 16 or self.next_batch == self.batches
+            saved = self._worth_keeping() if self.thrifty and self.on_resume is None else every and done % every == 0
+            saved = saved and self.next_batch < self.batches
+            if told or saved:
+                self._read_losses()
+            if saved:
                 self._save()
-            if first // 16 != self.next_batch // 16 or self.next_batch == self.batches:
+            if told:
                 progress.step(what, self.next_batch, self.batches)
         self.history.cpu_seconds += time.process_time() - started
 
@@ -187,13 +219,9 @@ class _Run:
             self._seed(int(keyed_bits(plan.seed, 0x73746570, step)) >> 1)
             with self.cast():
                 loss = self.batch_loss(rows, step)
-            value = float(loss.detach())
-            if not math.isfinite(value):
-                raise ParamError(
-                    f"training came apart: the loss is {value} in epoch {self.epoch + 1}, batch {batch + 1}; "
-                    "a smaller learning rate helps"
-                )
-            self.loss_sum += value
+            self.unread.append((batch, loss.detach()))
+            if self.device.type == "cpu":
+                self._read_losses()
             if loss.requires_grad:
                 (loss * share).backward()  # type: ignore[no-untyped-call]
         self.next_batch = last
@@ -208,6 +236,21 @@ class _Run:
         start = round(plan.swa_start * plan.epochs) * self.updates
         if update >= start and (update - start) % plan.swa_every == plan.swa_every - 1:
             self._take_sample()
+
+    def _read_losses(self) -> None:
+        """Add up the losses since the last look. On a GPU that waits for all steps so far, so it is done rarely."""
+        if not self.unread:
+            return
+        batches, losses = zip(*self.unread, strict=True)
+        self.unread = []
+        values = [float(losses[0])] if len(losses) == 1 else torch.stack(losses).tolist()
+        for batch, value in zip(batches, values, strict=True):
+            if not math.isfinite(value):
+                raise ParamError(
+                    f"training came apart: the loss is {value} in epoch {self.epoch + 1}, batch {batch + 1}; "
+                    "a smaller learning rate helps"
+                )
+            self.loss_sum += value
 
     def _seed(self, seed: int) -> None:
         # Not torch.manual_seed: without a GPU it remembers every call for the day one appears, with its stack.
@@ -287,6 +330,10 @@ class _Run:
         text = json.dumps([plan, shapes, groups, self.n_rows], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def _worth_keeping(self) -> bool:
+        """Whether so much was done since the last time that keeping it costs little beside it."""
+        return time.monotonic() - self.kept_at > max(LEAST_SECONDS, self.keeping_took / MOST_COST)
+
     def _resume(self) -> None:
         saved = None if self.checkpoint is None else self.checkpoint.load()
         if saved is None:
@@ -302,6 +349,9 @@ class _Run:
         restore_optimizers(self.optimizers, prefixed("optimizer", without_prefix("optimizer", tensors)))
         for name, tensor in without_prefix("gradient", tensors).items():
             self.network.get_parameter(name).grad = tensor
+        if self.on_resume is not None:
+            with self._averaged():
+                self.on_resume()
 
     def _save(self) -> None:
         if self.checkpoint is None:
@@ -326,7 +376,10 @@ class _Run:
             **prefixed("gradient", waiting),
             **optimizer_tensors(self.optimizers),
         }
+        begin = time.monotonic()
         self.checkpoint.save(facts, tensors)
+        self.kept_at = time.monotonic()
+        self.keeping_took = self.kept_at - begin
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from labelwood.errors import ModelFileError
 from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
+from labelwood.models.linear.part_training import train_in_parts
 from labelwood.models.linear.weight_blocks import (
     BLOCKS,
     MAX_CHILDREN,
@@ -25,7 +26,6 @@ from labelwood.models.linear.weight_blocks import (
     WeightBlocks,
     rank_features,
     ranked_rows,
-    train_blocks,
 )
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
@@ -200,7 +200,7 @@ def train_ranker(
         sizes = np.diff(nodes.child_start) - 1
         first = np.concatenate([[0], np.cumsum(-(-sizes // MAX_CHILDREN))[:-1]]).astype(np.int64)
         start = Earlier(earlier.blocks, first, sizes, n_earlier)
-    blocks = train_blocks(rows, int(rank.max(initial=-1)) + 1, in_order, nodes, options, progress, "ranker", start)
+    blocks = train_in_parts(rows, int(rank.max(initial=-1)) + 1, in_order, nodes, options, progress, "ranker", start)
     return Ranker(rank, order, blocks)
 
 
