@@ -120,13 +120,14 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
     if options.save:
         model.save(options.save)
     state = model.fitted_
-    x_test = state.inputs(test.x, test.texts)
-    for name, top in part_answers(state, x_test):
+    x_test, x_first = state.inputs(test.x, test.texts), state.first_inputs(test.x, test.texts)
+    for name, top in part_answers(state, x_test, first_x=x_first):
         judge(name, top, None if name in ("stage 1", "+ stage 2") else seconds)
     rows, index, first = normalized_rows(x_test), state.members[0].index, state.first_stage
     for beam in options.beams:
         for name, stage in (("stage 1", first), ("+ stage 2", index)):
-            judge(f"{name}, beam {beam}", index_answers(replace(stage, beam=min(beam, len(stage.edges))), rows))
+            seen = normalized_rows(x_first) if stage is first else rows
+            judge(f"{name}, beam {beam}", index_answers(replace(stage, beam=min(beam, len(stage.edges))), seen))
     for name, figure in model.structure().items():
         print(f"{name}: {figure:g}")
     return table

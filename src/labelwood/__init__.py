@@ -32,7 +32,9 @@ _HOMES = model_homes() | {
     "load": "labelwood.loading",
     "read": "labelwood.data.reading.read",
     "read_vocabulary": "labelwood.vocabulary.read",
+    "resumable": "labelwood.storage.steps",
     "scorer": "labelwood.metrics.scorer",
+    "tune": "labelwood.tuning.tune",
     "write": "labelwood.data.writing.write",
 }
 
@@ -60,8 +62,10 @@ if TYPE_CHECKING:
     from labelwood.models.neural.glas import GLaS
     from labelwood.models.neural.neuralxc import NeuralXC
     from labelwood.models.popular import Popular
+    from labelwood.storage.steps import resumable
     from labelwood.tagger.tagger import Tagger
     from labelwood.topk import TopK
+    from labelwood.tuning.tune import tune
     from labelwood.vocabulary.read import read_vocabulary
     from labelwood.vocabulary.vocabulary import Vocabulary
 

@@ -10,6 +10,7 @@ from labelwood.calibration.fit import calibrated, learnt
 from labelwood.calibration.fitted import FittedCalibration, bands_of
 from labelwood.calibration.held_out import HeldOut, as_unseen, held_out, parts_of, places
 from labelwood.calibration.isotonic import learnt_curve, pooled
+from labelwood.calibration.label_odds import VARIANCE, learnt_odds, with_odds
 from labelwood.calibration.rule import Assignment
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.errors import DataError, ModelFileError, ParamError
@@ -28,7 +29,7 @@ def answers(seed=0, n_rows=4000, n_labels=30, width=5, squash=1.0):
     rows = np.repeat(np.arange(n_rows), width)[hit.ravel()]
     y = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, labels[hit])), shape=(n_rows, n_labels))
     counts = np.arange(1, n_labels + 1, dtype=np.int64) ** 2
-    return HeldOut(TopK(labels, scores), y, 1), counts
+    return HeldOut(TopK(labels, scores), y, 1, counts[labels]), counts
 
 
 @pytest.mark.parametrize("text", ["f1", "f1-macro", "f1-sample", "precision=0.9", "recall=0.8", "count=4"])
@@ -121,7 +122,7 @@ def test_what_is_asked_for_is_met_on_new_rows(rule, place, number):
 )
 def test_what_cannot_be_reached_is_told(rule, part):
     held, counts = answers(squash=3.0)
-    fewer = HeldOut(held.top, held.y + sparse.eye(*held.y.shape, format="csr", dtype=np.float32), 1)
+    fewer = HeldOut(held.top, held.y + sparse.eye(*held.y.shape, format="csr", dtype=np.float32), 1, held.seen)
     fewer.y.data[:] = 1
     assert part in learnt(fewer, counts, Assignment.parse(rule)).note
 
@@ -154,9 +155,83 @@ def test_rows_rule_is_the_best_for_rows_of_the_grid():
     assert rows_f1("f1-sample") > 0.99 * rows_f1("f1")
 
 
+def test_a_label_that_is_right_more_often_than_others_gets_better_odds():
+    rng = np.random.default_rng(0)
+    said = np.full(9000, 0.5)
+    labels = np.repeat(np.arange(3, dtype=np.int32), [4000, 4000, 1000])
+    hits = rng.random(9000) < np.array([0.8, 0.5, 0.2])[labels]
+    hits[8003:] = True  # the last label: few answers that say much
+    odds = learnt_odds(said[:8003], hits[:8003], labels[:8003], 4)
+    assert odds[0] == pytest.approx(4, rel=0.15)  # 0.8 / 0.2
+    assert odds[1] == 1 or odds[1] == pytest.approx(1, abs=0.1)
+    assert 0.7 < odds[2] <= 1  # three answers hardly move it
+    assert odds[3] == 1  # none do not at all
+
+
+def test_odds_are_those_of_logistic_regression():
+    rng = np.random.default_rng(1)
+    said, hits = rng.uniform(0.05, 0.95, 400), rng.random(400) < 0.7
+    found = np.log(learnt_odds(said, hits, np.zeros(400, np.int32), 1)[0])
+    margins, tried = np.log(said / (1 - said)), np.linspace(-2, 2, 4001)
+    likely = 1 / (1 + np.exp(-(margins[:, None] + tried)))
+    loss = -np.where(hits[:, None], np.log(likely), np.log(1 - likely)).sum(axis=0) + tried**2 / (2 * VARIANCE)
+    assert found == pytest.approx(tried[loss.argmin()], abs=2e-3)
+
+
+def test_with_odds_multiplies_odds():
+    assert with_odds(np.array([0.5, 0.0, 1.0]), np.array([3.0, 3.0, 3.0])).tolist() == [0.75, 0.0, 1.0]
+
+
+def test_labels_are_as_sure_as_their_own_answers():
+    held, counts = answers(n_rows=6000)
+    hit = np.random.default_rng(3).random(held.top.labels.shape) < np.where(held.top.labels % 2, 0.9, 0.3)
+    rows = np.repeat(np.arange(6000), held.top.k)[hit.ravel()]
+    y = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, held.top.labels[hit])), shape=held.y.shape)
+    calibration = learnt(HeldOut(held.top, y, 1, held.seen), counts, Assignment.parse("precision=0.85"))
+    assert calibration.note == ""  # over all labels nothing is righter than 0.6
+    given = calibration.assigned(held.top)
+    assert np.mean(given.labels[given.labels >= 0] % 2 == 1) > 0.9
+    assert 0.85 <= shares(given, y)[0] < 0.91  # there is nothing between 0.3 and 0.9
+
+
+def test_answers_belong_to_the_band_that_their_model_knew():
+    held, counts = answers(n_rows=4000)
+    rare = HeldOut(held.top, held.y, 1, np.zeros_like(held.seen))
+    curves = learnt(rare, counts, Assignment("f1")).curves
+    assert np.array_equal(curves[0].scores, curves[1].scores)  # no answer of these bands: the curve of all
+    assert not np.array_equal(curves[1].scores, curves[2].scores) or len(curves[2].scores) > 1
+
+
+def test_folders_without_odds_are_read():
+    held, counts = answers(n_rows=1500)
+    calibration = learnt(held, counts, Assignment("f1"))
+    arrays = {name: array for name, array in calibration.arrays().items() if not name.startswith("odds")}
+    again = FittedCalibration.restore(arrays, calibration.facts(), counts)
+    assert np.all(again.odds == 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"odds": np.zeros(2, np.float32), "odds_labels": np.array([1, 2], np.int32)}, "odds"),
+        ({"odds": np.ones(2, np.float32), "odds_labels": np.array([2, 1], np.int32)}, "do not fit together"),
+        ({"odds": np.ones(1, np.float32), "odds_labels": np.array([1, 2], np.int32)}, "odds"),
+        ({"odds": np.ones(1, np.float32), "odds_labels": np.array([30], np.int32)}, "odds_labels"),
+        ({"odds": np.ones(1, np.float32), "odds_labels": None}, "do not fit together"),
+    ],
+)
+def test_damaged_odds_are_refused(changes, part):
+    held, counts = answers(n_rows=1500)
+    calibration = learnt(held, counts, Assignment("f1"))
+    arrays = {**calibration.arrays(), **changes}
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    with pytest.raises(ModelFileError, match=part):
+        FittedCalibration.restore(arrays, calibration.facts(), counts)
+
+
 def test_where_nothing_is_right_nothing_is_assigned():
     held, counts = answers()
-    wrong = HeldOut(held.top, sparse.csr_matrix(held.y.shape, dtype=np.float32), 1)
+    wrong = HeldOut(held.top, sparse.csr_matrix(held.y.shape, dtype=np.float32), 1, held.seen)
     calibration = learnt(wrong, counts, Assignment("f1"))
     assert "nothing is assigned" in calibration.note
     assert np.all(calibration.assigned(held.top).labels == -1)

@@ -18,9 +18,10 @@ from labelwood.progress import Callback, Progress
 from labelwood.topk import TopK
 
 SMALLEST_ROWS = 50  # fewer rows say too little about probabilities
-MANY_ROWS = 10_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
+MANY_ROWS = 20_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
 MOST_HELD = 20_000
-ENOUGH_HELD = 2_000
+ENOUGH_HELD = 20_000  # answers to fewer rows leave a probability of 0.9 uncertain by more than 0.01
+ENOUGH_OF_SLOW = 4_000  # of models that train several others inside, so that each part costs seconds
 # Numbers of x times labels up to which a linear model trains in about a second, so that several parts can be held out.
 CHEAP_WORK = 2e8
 LEAST_PLACES, MOST_PLACES = 20, 100
@@ -28,11 +29,15 @@ LEAST_PLACES, MOST_PLACES = 20, 100
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Answers to held-out rows: top (n_rows, width), y CSR (n_rows, n_labels), and the number of models trained."""
+    """Answers to held-out rows: top (n_rows, width), y CSR (n_rows, n_labels), and the number of models trained.
+
+    seen: how many training rows the model that answered had of each answered label, (n_rows, width).
+    """
 
     top: TopK
     y: sparse.csr_matrix
     n_models: int
+    seen: npt.NDArray[np.int64]
 
 
 def places(y: sparse.csr_matrix, rule: Assignment) -> int:
@@ -48,13 +53,14 @@ def places(y: sparse.csr_matrix, rule: Assignment) -> int:
 def parts_of(model: type[Model[Any, Any]], data: FitInput, seed: int) -> list[npt.NDArray[np.int64]]:
     """The rows of each part that is held out in turn; no row is in two parts.
 
-    One tenth of many rows, one fifth of fewer; several fifths where training is quick.
+    One tenth of many rows, one fifth of fewer; several fifths, most often all, where training is quick.
     """
     n_rows = int(data.x.shape[0])
     n_held = min(n_rows // 10 if n_rows >= MANY_ROWS else max(1, n_rows // 5), MOST_HELD)
     by_epochs = any(name.endswith("epochs") for name in model.Parameters.ranges())
     quick = not by_epochs and float(data.x.nnz) * data.n_labels <= CHEAP_WORK
-    n_parts = min(5, -(-ENOUGH_HELD // n_held)) if quick else 1
+    enough = ENOUGH_OF_SLOW if model.trains_several else ENOUGH_HELD
+    n_parts = min(5, -(-enough // n_held)) if quick else 1
     order = np.random.default_rng(seed).permutation(n_rows)
     return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]
 
@@ -70,7 +76,7 @@ def held_out(
         # That folder is for the model of all rows.
         settings = replace(settings, checkpoint=None)  # type: ignore[call-arg]
     parts = parts_of(model, data, settings.seed)
-    answers = []
+    answers, seen = [], []
     for number, held in enumerate(parts, start=1):
         kept = np.setdiff1d(np.arange(data.x.shape[0]), held)
         taught = data.take(kept)
@@ -82,8 +88,9 @@ def held_out(
         texts = None if data.texts is None else [data.texts[row] for row in held]
         inputs = state.inputs(rows, texts, settings.n_threads)
         answers.append(state.predict(inputs, width, settings.n_threads))
+        seen.append(taught.trained_on().label_counts[answers[-1].labels])
     top = TopK(np.concatenate([part.labels for part in answers]), np.concatenate([part.scores for part in answers]))
-    return HeldOut(top, data.y[np.concatenate(parts)], len(parts))
+    return HeldOut(top, data.y[np.concatenate(parts)], len(parts), np.concatenate(seen))
 
 
 def as_unseen(rows: sparse.csr_matrix, taught: sparse.csr_matrix) -> sparse.csr_matrix:

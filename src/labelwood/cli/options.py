@@ -57,6 +57,14 @@ Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="ID", help="Never answer these: ID, below:ID or scheme:ID; repeatable."),
 ]
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        "--rule",
+        metavar="specific|ancestors",
+        help="With a vocabulary: leave out what stands above another answer, or add all that stands above one.",
+    ),
+]
 Verify = Annotated[
     bool, typer.Option("--verify", help="Compare the SHA-256 of everything in DIR, not only the quick checksums.")
 ]

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+TEXT_BYTES = 60  # what Python keeps of a text beside its characters
+
 if TYPE_CHECKING:
     from labelwood.data.dataset import Dataset
     from labelwood.data.reading.row_cache import RowCache
@@ -40,5 +42,6 @@ def left_for_training(memory: int | None, data: Dataset) -> int | None:
     from labelwood.scratch import in_memory
 
     matrices = [matrix for matrix in (data.x, data.y) if matrix is not None]
-    held = in_memory(*(array for matrix in matrices for array in (matrix.data, matrix.indices, matrix.indptr)))
+    texts = 0 if data.texts is None else sum(map(len, data.texts)) + TEXT_BYTES * data.n_rows
+    held = texts + in_memory(*(array for matrix in matrices for array in (matrix.data, matrix.indices, matrix.indptr)))
     return max(1, memory - held)

@@ -8,6 +8,7 @@ long work asks `current_steps()`; who starts a run opens them with `keeping`.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 import time
@@ -22,7 +23,7 @@ import xxhash
 from scipy import sparse
 
 from labelwood import __version__
-from labelwood.errors import LabelwoodError, ModelFileError
+from labelwood.errors import LabelwoodError, ModelFileError, ParamError
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.scratch import Scratch
 from labelwood.storage.arrays_file import Array, pieces
@@ -30,6 +31,7 @@ from labelwood.storage.load import load_folder
 from labelwood.storage.save import save_folder
 
 KIND = "step"
+_STEP = re.compile(r"\.?[a-z]+-[0-9a-f]{32}")  # a step, or one that was being saved
 # Keeping a step takes some milliseconds of waiting for the disk.
 LEAST_SECONDS = 0.2
 
@@ -103,6 +105,10 @@ class Steps:
             self.seconds += time.monotonic() - now
         return made
 
+    def holds_only_steps(self) -> bool:
+        """Whether the folder is one, and holds nothing but steps."""
+        return self.folder.is_dir() and all(_STEP.match(entry.name) for entry in self.folder.iterdir())
+
     def prepare(self) -> None:
         """Make the folder; ModelFileError if that is not possible."""
         try:
@@ -150,6 +156,21 @@ def keeping(steps: Steps | None) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def resumable(folder: str | Path) -> Iterator[Steps]:
+    """Fits in the block keep their finished steps in a folder: after a kill, the same program goes on where it was.
+
+    The folder is removed when the block ends well, and left when it does not. What is fitted is the same to the bit.
+    ParamError if there is a folder with something else in it.
+    """
+    steps = Steps(Path(folder))
+    if steps.folder.exists() and not steps.holds_only_steps():
+        raise ParamError(f"{folder}: holds something else than steps of a run; choose an empty or new folder")
+    with keeping(steps):
+        yield steps
+    shutil.rmtree(steps.folder, ignore_errors=True)
 
 
 def scratch_of_run() -> Scratch:

@@ -31,6 +31,7 @@ from labelwood.models.fit_input import checked_input
 from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
+from labelwood.scratch import sparing
 from labelwood.storage.load import read_manifest
 from labelwood.storage.save import save_folder
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
@@ -159,7 +160,7 @@ class Tagger(Estimator):
     ) -> Tagger:
         """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts.
 
-        memory: refuse with BudgetError if training the model would need more bytes than this beside the data. With
+        memory: the bytes that training the model may take beside the data; see Model.fit. With
         `assign`, fewer than 50 labelled texts are too few to hold some out: `calibration_` is then None.
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
@@ -190,7 +191,8 @@ class Tagger(Estimator):
         if rule is not None:
             data = checked_input(named, progress=progress)
             if enough_rows(data):
-                calibration = calibration_of(model, data, rule)
+                with sparing(model._scratch(model._settings(), data, memory)):
+                    calibration = calibration_of(model, data, rule)
         seen = texts_fingerprint(rows, y, label_names)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
         self._fitted = FittedTagger(
@@ -452,7 +454,11 @@ class Tagger(Estimator):
     @classmethod
     def _load(cls, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Tagger:
         """The tagger of a saved folder; ModelFileError if its parts do not fit together."""
-        state = restored_tagger(manifest, dict(arrays))
+        return cls.from_fitted(restored_tagger(manifest, dict(arrays)))
+
+    @classmethod
+    def from_fitted(cls, state: FittedTagger) -> Tagger:
+        """The tagger of a fitted state, with the settings that it was trained with."""
         settings = state.model.settings
         words = state.words.parameters.as_given()
         tagger = cls(state.model.name, seed=settings.seed, features=words, model_params=settings.saved())

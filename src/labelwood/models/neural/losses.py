@@ -78,6 +78,8 @@ def _log_sum_of_others(scores: Tensor, row: Tensor, label: Tensor) -> Tensor:
 
 def _pairs_against(positive: Tensor, others: Tensor, row: Tensor, n_rows: int) -> Tensor:
     """The mean over rows of the mean over their pairs of -log(e^positive / (e^positive + e^others))."""
-    counts = torch.bincount(row, minlength=n_rows).clamp(min=1)
+    # Not bincount, which looks for the largest row first: a GPU would wait for that.
+    counts = torch.zeros(n_rows, dtype=torch.int64, device=row.device).index_add_(0, row, torch.ones_like(row))
+    counts = counts.clamp(min=1)
     each = softplus(others[row] - positive) / counts[row]
     return each.sum() / max(1, n_rows)

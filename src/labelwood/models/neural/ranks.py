@@ -112,7 +112,10 @@ def torchrun_ranks() -> Iterator[Ranks]:
         return
     if not distributed.is_available():
         raise ParamError("this build of torch has no torch.distributed, so torchrun cannot be used")
-    distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    cuda = torch.cuda.is_available()
+    if cuda:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
     ranks = Ranks(distributed.get_rank(), distributed.get_world_size())
     token = _RANKS.set(ranks)
     try:

@@ -150,6 +150,7 @@ class _Run:
         self.epoch = 0
         self.next_batch = 0  # within the epoch
         self.loss_sum = 0.0
+        self.unread: list[tuple[int, Tensor]] = []  # (batch, loss) that were not looked at yet
         self.best = -math.inf
         self.best_weights: Tensors | None = None
         self.average: Tensors | None = None
@@ -204,10 +205,14 @@ class _Run:
             self._update(order)
             every = plan.checkpoint_every
             done = math.ceil(self.next_batch / plan.accumulate)
-            wanted = self._worth_keeping() if self.thrifty and self.on_resume is None else every and done % every == 0
-            if wanted and self.next_batch < self.batches:
+            told = first // 16 != self.next_batch // 16 or self.next_batch == self.batches
+            saved = self._worth_keeping() if self.thrifty and self.on_resume is None else every and done % every == 0
+            saved = saved and self.next_batch < self.batches
+            if told or saved:
+                self._read_losses()
+            if saved:
                 self._save()
-            if first // 16 != self.next_batch // 16 or self.next_batch == self.batches:
+            if told:
                 progress.step(what, self.next_batch, self.batches)
         self.history.cpu_seconds += time.process_time() - started
 
@@ -222,13 +227,9 @@ class _Run:
             self._seed(int(keyed_bits(plan.seed, 0x73746570, step)) >> 1)
             with self.cast():
                 loss = self.batch_loss(rows, step)
-            value = self.ranks.total(float(loss.detach()))
-            if not math.isfinite(value):
-                raise ParamError(
-                    f"training came apart: the loss is {value} in epoch {self.epoch + 1}, batch {batch + 1}; "
-                    "a smaller learning rate helps"
-                )
-            self.loss_sum += value
+            self.unread.append((batch, loss.detach()))
+            if self.device.type == "cpu":
+                self._read_losses()
             if loss.requires_grad:
                 (loss * share).backward()  # type: ignore[no-untyped-call]
         self.next_batch = last
@@ -245,6 +246,22 @@ class _Run:
         start = round(plan.swa_start * plan.epochs) * self.updates
         if update >= start and (update - start) % plan.swa_every == plan.swa_every - 1:
             self._take_sample()
+
+    def _read_losses(self) -> None:
+        """Add up the losses since the last look. On a GPU that waits for all steps so far, so it is done rarely."""
+        if not self.unread:
+            return
+        batches, losses = zip(*self.unread, strict=True)
+        self.unread = []
+        values = [float(losses[0])] if len(losses) == 1 else torch.stack(losses).tolist()
+        values = [self.ranks.total(value) for value in values]
+        for batch, value in zip(batches, values, strict=True):
+            if not math.isfinite(value):
+                raise ParamError(
+                    f"training came apart: the loss is {value} in epoch {self.epoch + 1}, batch {batch + 1}; "
+                    "a smaller learning rate helps"
+                )
+            self.loss_sum += value
 
     def _seed(self, seed: int) -> None:
         # Not torch.manual_seed: without a GPU it remembers every call for the day one appears, with its stack.
