@@ -23,7 +23,7 @@ from learning import DATA, read_rows, written
 
 import labelwood as lw
 import labelwood.changing
-import labelwood.tagger.journal  # noqa: F401 (imported here, so that no child spends its time on it)
+import labelwood.tagger.journal  # imported here, so that no child spends its time on it
 from labelwood.cli.main import run
 
 ASKED = 50
