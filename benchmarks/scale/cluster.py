@@ -9,8 +9,11 @@ have two cores.
 
 import argparse
 import hashlib
+import os
 import time
 from pathlib import Path
+
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (15 otherwise: whatever else runs would come first)
 
 from ray.cluster_utils import Cluster
 
@@ -37,8 +40,9 @@ def measured(title, train):
 
     model = train(Callback(step))
     seconds = time.perf_counter() - begun
+    load = os.getloadavg()[0]
     ended = ", ".join(f"{what} {second:.1f}" for what, second in steps.items())
-    print(f"{title}: {seconds:.1f} s, arrays {digest(model)}; ended after {ended}", flush=True)
+    print(f"{title}: {seconds:.1f} s, load {load:.1f}, arrays {digest(model)}; ended after {ended}", flush=True)
     return seconds, digest(model)
 
 

@@ -10,6 +10,7 @@ from scipy import sparse
 import labelwood as lw
 from labelwood.cli.main import run
 from labelwood.cluster.connection import connected
+from labelwood.cluster.ray_spread import threads_of
 from labelwood.errors import DataError, ParamError
 from labelwood.models.persistence import state_of
 from labelwood.progress import Callback
@@ -87,6 +88,14 @@ def test_errors_of_a_piece_come_back_as_they_are(cluster):
         assert spread.map(add, [spread.share([1, 2])], [(5,), (6,)], costs=[1, 2]) == [8, 9]
         kept = spread.map(add, [spread.share([1, 2])], [(5,)], keep=True)
         assert spread.map(add, [spread.share([0])], [(kept[0].reference,)]) == [8]
+
+
+def test_long_pieces_have_several_threads():
+    assert threads_of([1, 1, 1, 1], [2, 2]) == [1, 1, 1, 1]
+    assert threads_of([1, 1], [8, 4]) == [4, 4]  # no more than the smallest machine has
+    assert threads_of([50, *[1] * 50], [8, 8]) == [8, *[1] * 50]
+    assert threads_of([0, 0], [1, 1]) == [1, 1]
+    assert threads_of([3], []) == [1]
 
 
 def test_an_address_without_a_cluster_is_refused_in_seconds(tmp_path, capfd):

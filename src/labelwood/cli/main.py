@@ -136,4 +136,7 @@ def _fail(message: str, code: int) -> int:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    from labelwood.cli.ranks import silence_others
+
+    silence_others()
     sys.exit(run(sys.argv[1:]))

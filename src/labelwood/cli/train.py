@@ -152,6 +152,7 @@ def command(
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
+    from labelwood.cli.ranks import ranks_of
     from labelwood.cli.resuming import finished_already, identity_of, resumable, run_name
     from labelwood.cli.sparing import left_for_training, reading_in_pieces
     from labelwood.data.unlabelled import trained_rows
@@ -194,10 +195,11 @@ def command(
     )
     start = time.perf_counter()
     with (
-        resumable(out, identity, resume=resume, force=force, quiet=quiet or json),
+        ranks_of(settings.name, out) as own_out,
+        resumable(own_out, identity, resume=resume, force=force, quiet=quiet or json),
         shown(quiet) as progress,
     ):
-        with reading_in_pieces(allowed, out):
+        with reading_in_pieces(allowed, own_out):
             rows = read_data(
                 data,
                 format=format,
@@ -225,6 +227,8 @@ def command(
             else:
                 trained, reasons, notes = train(rows, settings, progress, left)
         notes += [told.note] if told.note else []
+        if own_out != out:  # torchrun: the first process writes and tells
+            return
         if settings.name == AUTO and budget is None:
             reasons = [model_choice(rows, trained), *reasons]
         seconds = time.perf_counter() - start

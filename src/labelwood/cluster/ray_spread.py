@@ -69,14 +69,16 @@ class RaySpread:
         progress: Progress = SILENT,
     ) -> list[Any]:
         """function(*shared, *job, n_threads=...) of every job; see Spread.map. ClusterError if the cluster fails."""
-        threads = self._threads(len(jobs))
-        task = self._ray.remote(num_cpus=threads, max_retries=RETRIES)(run_piece)
+        costs = [1.0] * len(jobs) if costs is None else costs
+        threads = threads_of(costs, self._processors())
+        task = self._ray.remote(max_retries=RETRIES)(run_piece)
         references = [self.share(value).reference for value in shared]
-        longest_first = sorted(range(len(jobs)), key=lambda job: -(costs[job] if costs is not None else 0.0))
         results: list[Any] = [None] * len(jobs)
         place_of = {}
-        for place in longest_first:
-            place_of[task.remote(__version__, function, threads, *references, *jobs[place])] = place
+        for place in sorted(range(len(jobs)), key=lambda job: -costs[job]):
+            given = task.options(num_cpus=threads[place])
+            reference = given.remote(__version__, function, threads[place], *references, *jobs[place])
+            place_of[reference] = place
         waiting = list(place_of)
         try:
             while waiting:
@@ -115,10 +117,15 @@ class RaySpread:
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
         return [int(node["Resources"].get("CPU", 0)) for node in nodes if node["Resources"].get("CPU", 0) >= 1]
 
-    def _threads(self, n_jobs: int) -> int:
-        """The threads of a piece: more than one where there are fewer pieces than processors."""
-        processors = self._processors()
-        return max(1, min(min(processors, default=1), sum(processors) // max(1, n_jobs)))
+
+def threads_of(costs: Sequence[float], processors: Sequence[int]) -> list[int]:
+    """The threads of every piece: several where it would last longer than all of them, well shared out, must take.
+
+    processors: of every machine. A piece runs on one machine, so it has no more threads than the smallest.
+    """
+    share = sum(costs) / max(1, sum(processors))
+    most = min(processors, default=1)
+    return [max(1, min(most, int(cost / share))) if share > 0 else 1 for cost in costs]
 
 
 def run_piece(version: str, function: Callable[..., Any], n_threads: int, *values: Any) -> Any:

@@ -138,7 +138,7 @@ class BatchLoss:
             return nothing
         true_row, true_label = row, label
         if settings.positives == "one":
-            drawn = _one_per_row(row)
+            drawn = one_per_row(row)
             row, label = row[drawn], label[drawn]
         present = torch.unique(label)  # the batch's labels, sorted
         if self.sampled:
@@ -197,7 +197,7 @@ class BatchLoss:
         cosines = row_vectors @ vectors.T
         valid = torch.ones_like(cosines, dtype=torch.bool)
         valid[hidden] = False
-        chosen = self._sent(_one_per_row(on_host))
+        chosen = self._sent(one_per_row(on_host))
         positive, others, valid = cosines[row[chosen], column[chosen]], cosines[row[chosen]], valid[row[chosen]]
         if settings.loss == "margin":
             return losses.margin_loss(positive, others, valid, settings.margin)
@@ -234,7 +234,7 @@ def _column_lengths(table: Tensor) -> Tensor:
     return torch.from_numpy(np.sqrt(np.einsum("ij,ij->j", numbers, numbers)))
 
 
-def _one_per_row(row: Tensor) -> Tensor:
+def one_per_row(row: Tensor) -> Tensor:
     """For each row with labels, the number of one of its pairs, drawn uniformly; `row` is sorted."""
     counts = torch.bincount(row)
     counts = counts[counts > 0]

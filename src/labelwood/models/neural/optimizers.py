@@ -28,6 +28,7 @@ class ParameterGroup:
     "even_sgd" (one step size for all weights, see EvenSGD), "adagrad"; "sparse_adam" for tables with sparse
     gradients: adamw on the rows that occur, the others are left alone.
     every: update once in so many steps, with the gradients of all of them.
+    sharded: where several processes train together, each holds other rows of these parameters.
     """
 
     parameters: Sequence[nn.Parameter]
@@ -36,6 +37,7 @@ class ParameterGroup:
     weight_decay: float = 0.0
     momentum: float = 0.0
     every: int = 1
+    sharded: bool = False
 
 
 class Optimizer(ABC):
