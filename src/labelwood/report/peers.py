@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.report.compare_data import Parts, store
 
-# name -> the module that must be importable
+# name -> the module that must be importable, here or elsewhere: no dependency of ours
 PEERS: Mapping[str, str] = {
     "pecos": "pecos",
     "omikuji": "omikuji",
@@ -28,7 +28,7 @@ def installed_peers() -> dict[str, str]:
     found = {}
     for name, module in PEERS.items():
         python = _environment(name)
-        if importlib.util.find_spec(module) is not None:
+        if find_spec(module) is not None:
             found[name] = sys.executable
         elif (python.parents[1] / "installed.txt").is_file() and python.is_file():
             found[name] = str(python)
