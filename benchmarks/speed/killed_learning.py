@@ -1,10 +1,12 @@
 """kill -9 at random moments of `labelwood learn`: afterwards the folder holds the old tagger or the new one.
 
 python benchmarks/speed/killed_learning.py [DATA_FOLDER] [--kills 100] [--seed 0] [--rows 1000]
+python benchmarks/speed/killed_learning.py --tagger DIR --corrections ROWS.jsonl [--kills 100] [--seed 0]
 
 DATA_FOLDER (default: EURLEX57K) holds train_raw.jsonl.gz. A tagger with a linear tree is trained on all rows but the
-last --rows, which it then learns. After every kill all hashes of the folder are checked, and 50 texts must be answered
-exactly as by the old tagger or by the new one. Prints how many kills left which; any other outcome is an error.
+last --rows, which it then learns; or a saved tagger learns the rows of a file. Every second kill comes at any moment of
+the command, the others while it saves. After every kill all hashes of the folder are checked, and 50 texts must be
+answered exactly as by the old tagger or by the new one. Prints how many kills left which; anything else is an error.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import labelwood.tagger.journal  # imported here, so that no child spends its ti
 from labelwood.cli.main import run
 
 ASKED = 50
+SAVING = 5  # a fifth of the time is spent on saving, or less
 
 
 def child(folder: Path, corrections: Path) -> int:
@@ -48,6 +51,13 @@ def state_of(folder: Path, texts: list[str]) -> str:
     return json.dumps([list(tagger.label_names), tagger.predict(texts, 5)])
 
 
+def wait_for_save(folder: Path, at_most: float) -> None:
+    """Wait until a save has made its temporary folder, or so many seconds."""
+    end = time.perf_counter() + at_most
+    while time.perf_counter() < end and not any(folder.glob(".tagger.*")):
+        time.sleep(0.002)
+
+
 def main() -> None:
     """Print how many kills left the old tagger and how many the new one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -55,15 +65,23 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--tagger", type=Path, help="a saved tagger in place of one trained here")
+    parser.add_argument("--corrections", type=Path, help="the rows that it learns, JSON lines")
     given = parser.parse_args()
-    rows = read_rows(given.data / "train_raw.jsonl.gz")
-    texts = [row["text"] for row in rows[-ASKED:]]
+    if (given.tagger is None) != (given.corrections is None):
+        parser.error("--tagger and --corrections go together")
     with tempfile.TemporaryDirectory() as name:
-        before, folder = Path(name) / "before", Path(name) / "tagger"
-        corrections = written(Path(name) / "corrections.jsonl", rows[-given.rows :])
-        taught = rows[: -given.rows]
-        tagger = lw.Tagger("linear-tree", keep_rows=True, n_threads=1)
-        tagger.fit([row["text"] for row in taught], [row["labels"] for row in taught]).save(before)
+        before, folder, corrections = Path(name) / "before", Path(name) / "tagger", given.corrections
+        if given.tagger is None:
+            rows = read_rows(given.data / "train_raw.jsonl.gz")
+            taught, lesson = rows[: -given.rows], rows[-given.rows :]
+            corrections = written(Path(name) / "corrections.jsonl", lesson)
+            tagger = lw.Tagger("linear-tree", keep_rows=True, n_threads=1)
+            tagger.fit([row["text"] for row in taught], [row["labels"] for row in taught]).save(before)
+        else:
+            shutil.copytree(given.tagger, before)
+            lesson = [json.loads(line) for line in corrections.read_text("utf-8").splitlines()]
+        texts = [row["text"] for row in lesson[:ASKED]]
         old = state_of(before, texts)
         shutil.copytree(before, folder)
         begin = time.perf_counter()
@@ -73,12 +91,16 @@ def main() -> None:
         whole = time.perf_counter() - begin
         new = state_of(folder, texts)
         moments, counts, saved = random.Random(given.seed), {"old": 0, "new": 0}, True
-        for _ in range(given.kills):
+        for kill in range(given.kills):
             if saved:
                 shutil.rmtree(folder)
                 shutil.copytree(before, folder)
             pid = child(folder, corrections)
-            time.sleep(moments.uniform(0, whole))
+            if kill % 2:
+                wait_for_save(Path(name), 2 * whole)
+                time.sleep(moments.uniform(0, whole / SAVING))
+            else:
+                time.sleep(moments.uniform(0, whole))
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             found = state_of(folder, texts)
@@ -91,7 +113,7 @@ def main() -> None:
             for left in Path(name).glob(".tagger.*"):  # what a killed save leaves; the next save would take it away
                 shutil.rmtree(left, ignore_errors=True)
     print(
-        f"{given.data.name}, {len(taught)} rows, learn of {given.rows} rows took {whole:.1f} s: {given.kills} kills, "
+        f"{given.tagger or given.data.name}, learn of {len(lesson)} rows took {whole:.1f} s: {given.kills} kills, "
         f"{counts['old']} left the old tagger, {counts['new']} the new one, none anything else"
     )
 
