@@ -1,4 +1,4 @@
-"""FastXML's native nodes against plain twins: rankings and sides, the separator's optimality, and a forest's answers."""
+"""FastXML's native nodes against plain twins: rankings and sides, the best separator, and a forest's answers."""
 
 import math
 
@@ -73,7 +73,7 @@ def test_a_node_is_cut_by_the_best_sparse_separator_of_the_ranked_sides(seed, co
     smaller = min((sign > 0).sum(), (sign < 0).sum())
     costs = cost * smaller / np.where(sign > 0, (sign > 0).sum(), (sign < 0).sum())
     slope = -(costs * sign / (1 + np.exp(sign * (inputs @ w)))) @ inputs
-    # The optimum of |w|_1 plus the loss: the slope is -sign(w) where there is a weight, and within 1 where there is none.
+    # The optimum of |w|_1 plus the loss: the slope is -sign(w) where there is a weight, within 1 where there is none.
     used = w != 0
     np.testing.assert_allclose(slope[used], -np.sign(w[used]), atol=1e-3)
     assert np.all(np.abs(slope[~used]) <= 1 + 1e-3)
