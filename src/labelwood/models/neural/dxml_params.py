@@ -84,7 +84,7 @@ class DXMLParams(Params):
 # "Hyper-parameter Setting" of section 4.1 (small-scale data sets). Not given there: the settings of DeepWalk (here
 # those of its own program, but 50 passes: after one, the vectors of 159 labels have hardly moved, and held-out rows of
 # Bibtex get P@1 35 instead of 51), whether rows are scaled (here as they are: held-out rows of Bibtex get P@1 60, not
-# 53), epochs, batch size, the share of dropout and the number of clusters. Validation chooses k.
+# 51), epochs, batch size, the share of dropout and the number of clusters. Validation chooses k.
 _SMALL_SCALE: Mapping[str, Any] = {
     "dim": 100,
     "embedding": "deepwalk",
