@@ -20,6 +20,7 @@ def _variants(preset: str) -> tuple[Variant, ...]:
         Variant("DXML, defaults", "dxml", printed_as="DXML"),
         Variant("one-vs-all, defaults", "one-vs-all", printed_as="1-vs-All"),
         Variant("LEML", "leml", printed_as="LEML"),
+        Variant("FastXML", "fastxml", printed_as="FastXML"),
         Variant("KNN, all neighbours alike", "knn", changes={"temperature": math.inf}, printed_as="KNN"),
     )
 
