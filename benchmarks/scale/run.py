@@ -34,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sweeps", default=",".join(SWEEPS), help=f"some of {', '.join(SWEEPS)}")
     parser.add_argument("--most-labels", type=int, default=3_000_000)
+    parser.add_argument("--least-labels", type=int, default=0)
     parser.add_argument("--most-rows", type=int, default=3_000_000)
     parser.add_argument("--pecos-labels", type=int, default=3_000_000, help="PECOS up to so many labels; 0: not at all")
     parser.add_argument("--pecos-rows", type=int, default=3_000_000)
@@ -50,7 +51,7 @@ def main() -> None:
     wanted = {point for name in options.sweeps.split(",") for point in SWEEPS[name]}
     points = sorted(wanted, key=lambda point: (point.rows * point.labels, point.labels))
     for point in points if not options.page else ():
-        if point.labels <= options.most_labels and point.rows <= options.most_rows:
+        if options.least_labels <= point.labels <= options.most_labels and point.rows <= options.most_rows:
             measure_point(point, options)
     write_page(stored_figures())
 

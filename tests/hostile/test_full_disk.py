@@ -111,7 +111,7 @@ def test_the_old_result_or_the_new_one(name, place, preload, monkeypatch):
     code, err, n_changes = ran(place, preload, arguments)
     assert code == 0, err
     after = content(out)
-    assert n_changes > 2
+    assert n_changes > 1
     moments = range(1, n_changes + 1)
     chosen = moments if FULL else sorted({*moments[:: max(1, n_changes // 6)], n_changes - 1, n_changes})
     failed = 0
@@ -131,4 +131,4 @@ def test_the_old_result_or_the_new_one(name, place, preload, monkeypatch):
         assert finished, (at, err)
         assert code == 0 or "already" in err, (at, err)  # "holds a saved model already": the last write had done it
         assert not [path.name for path in (place / "work").iterdir() if path.name.startswith(".")], at
-    assert failed > 1
+    assert failed

@@ -1,6 +1,10 @@
 """`labelwood train --budget`: a search that says what it tried, keeps its time, and goes on after a kill."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -88,3 +92,27 @@ def test_python_does_the_same(texts):
     assert tuned.search_seconds + tuned.fit_seconds < 9
     assert tuned.choice.gain.mean >= 0
     assert tuned.table()[0][1] == "default"
+
+
+@pytest.mark.slow
+def test_a_search_survives_being_killed_again_and_again(cli, texts, tmp_path):
+    assert train(cli, texts, tmp_path / "whole", "--budget", "120s").code == 0
+    command = [sys.executable, "-m", "labelwood", "train", str(texts), "--model", "one-vs-all", "--assign", "none"]
+    command += ["--threads", "1", "--out", str(tmp_path / "m"), "--budget", "120s", "--quiet"]
+    journal, kills = tmp_path / "m.search.jsonl", 0
+    while True:
+        written = journal.read_bytes().count(b"\n") if journal.exists() else 0
+        process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        while process.poll() is None:
+            if journal.exists() and journal.read_bytes().count(b"\n") > written + 1:  # the header, or a trial more
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.002)
+        _, messages = process.communicate()
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, messages
+        kills += 1
+        assert kills < 100
+    assert kills > 3
+    assert arrays(tmp_path / "m") == arrays(tmp_path / "whole")

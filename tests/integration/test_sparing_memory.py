@@ -12,12 +12,15 @@ import labelwood as lw
 from labelwood import scratch
 from labelwood.cli.main import run
 from labelwood.cli.sparing import row_cache
+from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.data.reading import row_cache as caches
 from labelwood.data.reading import sparse_rows
 from labelwood.data.reading.row_cache import RowCache, caching
+from labelwood.features import two_passes
 from labelwood.labelspace import pifa
 from labelwood.models.linear import training_parts
 from labelwood.scratch import Scratch, in_memory, sparing
+from labelwood.tagger import tagger
 
 
 @pytest.fixture(autouse=True)
@@ -165,6 +168,49 @@ def test_a_cache_that_cannot_be_written_is_a_note(data, tmp_path):
         read = lw.read(data)
     assert read.n_rows == 1500
     assert any("not kept in the cache" in note for note in read.notes)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"min_df": 2, "max_df": 0.5},
+        {"max_features": 57},
+        {"ngram_range": (1, 2), "sublinear_tf": True},
+        {"analyzer": "char_wb", "ngram_range": (2, 4), "max_features": 300},
+    ],
+    ids=str,
+)
+def test_two_passes_give_the_same_rows(parameters, tmp_path, monkeypatch):
+    monkeypatch.setattr(two_passes, "SLICE", 700)
+    texts = [*make_texts(200, seed=3).texts, "", "Ünïcode straße 北京 straße", "a"]
+    one = lw.TfidfVectorizer(**parameters)
+    two = lw.TfidfVectorizer(**parameters)
+    plain = one.fit_transform(texts)
+    with sparing(Scratch(tmp_path)):
+        sliced = two.fit_transform(texts)
+    assert one.feature_names == two.feature_names
+    np.testing.assert_array_equal(one.document_frequencies_, two.document_frequencies_)
+    assert_same_matrix(plain, sliced)
+    assert in_memory(sliced.data, sliced.indices) == 0
+
+
+def test_two_passes_blame_the_same_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(two_passes, "SLICE", 10)
+    with sparing(Scratch(tmp_path)), pytest.raises(lw.DataError, match="row 7: a text must be a str, but is int"):
+        lw.TfidfVectorizer().fit_transform([*["some words"] * 7, 3])
+
+
+def test_a_tagger_within_memory_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(two_passes, "SLICE", 700)
+    rows = make_texts(400, seed=3)
+    whole = lw.Tagger("linear-tree", n_threads=1).fit(rows).fitted_.state()[1]
+    monkeypatch.setattr(tagger, "BYTES_OF_CHARACTER", 1 << 20)  # as if the texts were long
+    memory = 1 << 30
+    sliced = lw.Tagger("linear-tree", n_threads=1).fit(rows, memory=memory).fitted_.state()[1]
+    assert sorted(whole) == sorted(sliced)
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], sliced[name], err_msg=name)
 
 
 def test_train_and_predict_within_memory(data, tmp_path, capsys):

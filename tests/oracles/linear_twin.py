@@ -180,13 +180,28 @@ def _rows(payload, at, n_rows, n_children, scale):
     size = 2 if scale is None else 1
     rows = []
     for code in codes:
-        children = np.arange(n_children) if code == FULL_ROW else payload[at : at + code].astype(np.int64)
-        at += 0 if code == FULL_ROW else code
+        names = payload[at : at + _size_of_names(code, n_children)]
+        at += len(names)
+        if code == FULL_ROW:
+            children = np.arange(n_children)
+        elif code <= n_children // 8:
+            children = names.astype(np.int64)
+        else:
+            children = np.flatnonzero(np.unpackbits(names, bitorder="little"))
+            if len(children) != code or children[-1] >= n_children:
+                raise ValueError(f"a bitmap of {n_children} children names {children}, but the code is {code}")
         raw = np.ascontiguousarray(payload[at : at + size * len(children)])
         at += size * len(children)
         weights = raw.view(np.float16) if scale is None else raw.view(np.int8).astype(np.float32) * scale[children]
         rows.append((children, weights))
     return rows, at
+
+
+def _size_of_names(code, n_children):
+    """The bytes that say which children a row of this code has weights for."""
+    if code == FULL_ROW:
+        return 0
+    return code if code <= n_children // 8 else -(-n_children // 8)
 
 
 def encode(weights, bias, n_features=None, children_per_block=256):
@@ -226,7 +241,9 @@ def _encoded_rows(of_word):
         full = len(children) >= min(FULL_ROW, len(row))  # a list may not be as long as the code of a full row
         children = np.arange(len(row)) if full else children
         codes.append(FULL_ROW if full else len(children))
-        rows += b"" if full else children.astype(np.uint8).tobytes()
+        if not full:
+            there = np.packbits(row != 0, bitorder="little")
+            rows += (children.astype(np.uint8) if len(children) <= len(row) // 8 else there).tobytes()
         rows += half_rounded(row[children]).astype(np.float16).tobytes()
     return bytes(codes) + rows
 

@@ -45,22 +45,20 @@ def test_every_half_float_is_read_as_numpy_reads_it(level):
     """All 65536 halves as weights: 256 features of 256 children, with other children absent and present."""
     halves = np.arange(65536, dtype=np.uint16).reshape(256, 256)
     ones = np.ones(1, np.float32)
-    for listed in (False, True):  # as full rows, and as lists of 128 of the 256 children
-        part = np.ones((256, 256), np.float32)
-        if listed:
-            part[:, 1::2] = 0
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        expected = halves.view(np.float16).astype(np.float32)
+    for step, names in ((1, 0), (2, 32), (8, 32)):  # full rows, bitmaps of every second child, lists of every eighth
+        part = np.zeros((256, 256), np.float32)
+        part[:, ::step] = 1
         blocks = twin.encode(part, np.zeros(256))
-        of_words = blocks.arrays["payload"].reshape(4, -1)[
-            :, 64:
-        ]  # of each of four words, behind the codes of its rows
+        # Four words of 64 rows: codes first, then the rows.
+        of_words = blocks.arrays["payload"].reshape(4, -1)[:, 64:]
         rows = of_words.reshape(256, -1).copy()
-        rows[:, 128 if listed else 0 :] = np.ascontiguousarray(halves[:, ::2] if listed else halves).view(np.uint8)
+        rows[:, names:] = np.ascontiguousarray(halves[:, ::step]).view(np.uint8)
         of_words[:] = rows.reshape(4, -1)
-        with np.errstate(invalid="ignore"):  # signalling NaNs
-            expected = halves.view(np.float16).astype(np.float32)
         for feature in range(256):
             found = blocks.margins(0, np.array([feature], np.int32), ones)
-            wanted = expected[feature] if not listed else np.where(np.arange(256) % 2 == 0, expected[feature], 0)
+            wanted = np.where(np.arange(256) % step == 0, expected[feature], 0)
             np.testing.assert_array_equal(found, wanted)  # equal NaN places count as equal
 
 

@@ -166,6 +166,22 @@ def test_the_same_seed_gives_the_same_bytes(folder, data, trained):
     assert np.abs(other["text." + FIRST] - arrays["text." + FIRST]).max() > 0
 
 
+@pytest.mark.parametrize("encoder", ["both", "minilm"])
+def test_the_text_encoder_stops_after_its_epochs_and_the_index_goes_on(folder, data, encoder):
+    """One epoch in which the encoder learns leaves it the same, however long the index goes on after it."""
+    once = {"encoder": encoder, "warm_epochs": 0, "stage1_epochs": 1, "stage2_epochs": 0, "ranker": False}
+    short = model_of(folder, **once).fit(data).fitted_
+    long = model_of(folder, **{**once, "stage1_epochs": 4}, text_epochs=1).fit(data).fitted_
+    for name, array in short.reader.weights.items():
+        np.testing.assert_array_equal(long.reader.weights[name], array, err_msg=name)
+    tables = [state.members[0].index.encoder["table"] for state in (short, long)]
+    assert tables[0].shape == tables[1].shape
+    assert np.abs(tables[0] - tables[1]).max() > 1e-3
+    again = model_of(folder, **{**once, "stage2_epochs": 2, "stage1_epochs": 2}, text_epochs=1).fit(data)
+    assert np.abs(again.fitted_.reader.weights[FIRST] - short.reader.weights[FIRST]).max() > 1e-4  # stage 2 taught it
+    assert (again.predict(data, 3).labels[:, 0] >= 0).all()
+
+
 def test_stage_1_is_judged_with_the_encoder_of_stage_1(trained, data):
     state = trained.fitted_
     last, first = state.inputs(data.x, data.texts, 1), state.first_inputs(data.x, data.texts, 1)

@@ -15,9 +15,8 @@
 namespace lw {
 namespace {
 
-// A row that more than this share of the children have a weight for is stored densely: no child list, vector adds.
-constexpr double kDenseShare = 0.6;
-constexpr double kDenseShareBytes = 0.5;  // where a child id is as long as a weight
+// A row that more than this share of the children have a weight for is stored whole: hardly longer, and quicker to add.
+constexpr double kFullShare = 0.75;
 constexpr float kLargestByte = 127.0f;
 
 // Walks the groups of a block in parallel order of features.
@@ -46,16 +45,23 @@ void append_weights(const std::vector<std::uint16_t>& values, bool bytes, std::v
 // values: half floats, or bytes (each in a number of its own) if the block has scales.
 void append_row(OpenWord& word, int feature, const std::vector<std::uint8_t>& children, std::vector<std::uint16_t>& values, int n_children, bool bytes) {
     const int n = static_cast<int>(children.size());
-    const double share = bytes ? kDenseShareBytes : kDenseShare;
-    const bool full = n == n_children || (n_children > 4 && n > share * n_children);
+    const RowSizes sizes(n_children, bytes);
+    const bool full = n == n_children || (n_children > 4 && n > kFullShare * n_children);
     word.bits |= 1ull << (feature & 63);
     word.codes.push_back(full ? kFullRow : static_cast<std::uint8_t>(n));
     if (full) {
         std::vector<std::uint16_t> all(static_cast<std::size_t>(n_children), 0);
         for (int i = 0; i < n; ++i) all[children[i]] = values[i];
         values.swap(all);
-    } else {
+    } else if (n <= sizes.most_listed) {
         word.rows.insert(word.rows.end(), children.begin(), children.end());
+    } else {
+        const std::size_t first = word.rows.size();
+        word.rows.resize(first + static_cast<std::size_t>(sizes.bitmap), 0);
+        for (const std::uint8_t child : children) {
+            std::uint8_t& byte = word.rows[first + (child >> 3)];
+            byte = static_cast<std::uint8_t>(byte | 1u << (child & 7));
+        }
     }
     append_weights(values, bytes, word.rows);
 }

@@ -23,16 +23,18 @@ bool read_row(const WeightBlocks& blocks, std::int64_t block, std::int32_t featu
     room -= n_rows;
     const std::int64_t first = blocks.child_start[block];
     const int n_children = static_cast<int>(blocks.child_start[block + 1] - first);
-    const int size = blocks.scale ? 1 : 2;
+    const RowSizes sizes(n_children, blocks.scale != nullptr);
     std::int64_t before = 0;
-    for (int i = 0; i < r; ++i) before += codes[i] == kFullRow ? n_children * size : codes[i] * (1 + size);
-    const bool full = codes[r] == kFullRow;
-    const int n = full ? n_children : codes[r];
-    if (n > n_children || before + n * (size + (full ? 0 : 1)) > room) return false;
+    for (int i = 0; i < r; ++i) before += sizes.row(codes[i]);
+    const int code = codes[r], n = sizes.weights(code), names = sizes.names(code);
+    if (n > n_children || before + sizes.row(code) > room) return false;
     const std::uint8_t* children = codes + n_rows + before;
-    const std::uint8_t* weights = children + (full ? 0 : n);
-    for (int i = 0; i < n; ++i) {
-        const int child = full ? i : children[i];
+    const std::uint8_t* weights = children + names;
+    const bool full = code == kFullRow, mapped = !full && code > sizes.most_listed;
+    for (int i = 0, next = 0; i < n; ++i) {
+        if (mapped)
+            while (next < n_children && !(children[next >> 3] >> (next & 7) & 1)) ++next;
+        const int child = full ? i : mapped ? next++ : children[i];
         if (child >= n_children) continue;
         float weight;
         if (blocks.scale) {

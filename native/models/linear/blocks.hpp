@@ -3,8 +3,9 @@
 // A block keeps its features in words of 64. A bitmap says which words are there, its rank finds the word, the word's bits
 // and rank find the feature's row. The rows of a word lie in one piece of the payload:
 //
-//     a byte for each row   its code: the number of children that have a weight, or 255: all children follow
-//     row after row         child numbers (a byte each; none for code 255), then as many weights
+//     a byte for each row   its code: the number n of children that have a weight, or 255: all children follow
+//     row after row         which children: their numbers (n bytes), a bitmap of all children if n is above an eighth of
+//                           them, nothing for code 255; then as many weights
 //
 // A weight is a half float, or in blocks with a `scale` a byte -127..127: times the scale of its child. Rows have no
 // offsets of their own: those of the rows before follow from their codes. Everything may be memory-mapped; nothing in a
@@ -21,6 +22,18 @@ inline constexpr std::uint8_t kFullRow = 255;   // code
 struct FeatureWord {
     std::uint32_t low, high, offset;
     std::uint64_t bits() const { return low | static_cast<std::uint64_t>(high) << 32; }
+};
+
+// How the rows of a block are laid out.
+struct RowSizes {
+    int n_children, most_listed, bitmap, weight;  // bytes of a bitmap and of a weight
+
+    RowSizes(int n_children, bool bytes)
+        : n_children(n_children), most_listed(n_children / 8), bitmap((n_children + 7) / 8), weight(bytes ? 1 : 2) {}
+    // Bytes before the weights of a row, and how many weights there are.
+    int names(int code) const { return code == kFullRow ? 0 : code <= most_listed ? code : bitmap; }
+    int weights(int code) const { return code == kFullRow ? n_children : code; }
+    std::int64_t row(int code) const { return names(code) + static_cast<std::int64_t>(weight) * weights(code); }
 };
 
 struct WeightBlocks {

@@ -65,9 +65,9 @@ def learnt(answers: HeldOut, counts: npt.NDArray[np.int64], rule: Assignment) ->
     """
     cuts, n_labels = _cuts(counts), len(counts)
     top, hit = answers.top, hit_matrix(answers.top, answers.y).hit.astype(bool)
-    # A label is like others that the answering model saw as often: without this, the hits of rare labels would all
-    # be those of labels that had one row fewer than was thought.
-    bands = bands_of(answers.seen, cuts)
+    # By all training rows, not by those that the answering model saw: a rare label of which it saw all has no held-out
+    # row, so such answers are never right.
+    bands = bands_of(counts, cuts)[top.labels]
     curves, odds = _scale(top, hit, bands, n_labels)
     draft = FittedCalibration(rule, curves, NO_THRESHOLDS, cuts, counts, top.k, {}, n_labels, odds)
     judged = Judged(

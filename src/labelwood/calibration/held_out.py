@@ -21,7 +21,7 @@ SMALLEST_ROWS = 50  # fewer rows say too little about probabilities
 MANY_ROWS = 20_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
 MOST_HELD = 20_000
 ENOUGH_HELD = 20_000  # answers to fewer rows leave a probability of 0.9 uncertain by more than 0.01
-ENOUGH_OF_SLOW = 4_000  # of models that train several others inside, so that each part costs seconds
+ENOUGH_OF_SLOW = 2_500  # of models that train several others inside, so that each part costs seconds
 # Numbers of x times labels up to which a linear model trains in about a second, so that several parts can be held out.
 CHEAP_WORK = 2e8
 LEAST_PLACES, MOST_PLACES = 20, 100
@@ -29,15 +29,11 @@ LEAST_PLACES, MOST_PLACES = 20, 100
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Answers to held-out rows: top (n_rows, width), y CSR (n_rows, n_labels), and the number of models trained.
-
-    seen: how many training rows the model that answered had of each answered label, (n_rows, width).
-    """
+    """Answers to held-out rows: top (n_rows, width), y CSR (n_rows, n_labels), and the number of models trained."""
 
     top: TopK
     y: sparse.csr_matrix
     n_models: int
-    seen: npt.NDArray[np.int64]
 
 
 def places(y: sparse.csr_matrix, rule: Assignment) -> int:
@@ -76,7 +72,7 @@ def held_out(
         # That folder is for the model of all rows.
         settings = replace(settings, checkpoint=None)  # type: ignore[call-arg]
     parts = parts_of(model, data, settings.seed)
-    answers, seen = [], []
+    answers = []
     for number, held in enumerate(parts, start=1):
         kept = np.setdiff1d(np.arange(data.x.shape[0]), held)
         taught = data.take(kept)
@@ -88,9 +84,8 @@ def held_out(
         texts = None if data.texts is None else [data.texts[row] for row in held]
         inputs = state.inputs(rows, texts, settings.n_threads)
         answers.append(state.predict(inputs, width, settings.n_threads))
-        seen.append(taught.trained_on().label_counts[answers[-1].labels])
     top = TopK(np.concatenate([part.labels for part in answers]), np.concatenate([part.scores for part in answers]))
-    return HeldOut(top, data.y[np.concatenate(parts)], len(parts), np.concatenate(seen))
+    return HeldOut(top, data.y[np.concatenate(parts)], len(parts))
 
 
 def as_unseen(rows: sparse.csr_matrix, taught: sparse.csr_matrix) -> sparse.csr_matrix:

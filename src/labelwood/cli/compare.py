@@ -48,6 +48,10 @@ def command(
             help="A parameter of one model, or TITLE.features.KEY for texts; repeatable.",
         ),
     ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option("--peers", help="PECOS, Omikuji, napkinXC and fastText too, those of them that are installed."),
+    ] = False,
     work: Annotated[
         Path | None, typer.Option("--work", metavar="DIR", help="Where finished runs are kept. Default: FILE.runs.")
     ] = None,
@@ -98,13 +102,16 @@ def command(
     }  # fmt: skip
     given = {
         "--test": test, "--share": None if test is not None or share == 0.2 else share, "--budget": budget,
-        "--work": work, "--seed": seed or None, "--threads": threads, "--text": text, "--labels": labels,
+        "--peers": "" if peers else None, "--work": work, "--seed": seed or None, "--threads": threads, "--text": text,
+        "--labels": labels,
         "--separator": separator, "--format": format, "--index-base": index_base,
         "--on-bad-row": None if on_bad_row == "error" else on_bad_row,
     }  # fmt: skip
     again = _command(data, models, out, set_ or [], given)
     with shown(quiet) as progress:
         parts = _parts(data, test, share, seed, choices, threads, progress, quiet=quiet or json)
+        if peers:
+            entries += _peers(parts, entries, seed)
         folder = out.with_name(out.name + ".runs") if work is None else work
         with on_cluster(cluster):
             made = compare(parts, entries, folder, budget=seconds, n_threads=threads, seed=seed, progress=progress)
@@ -163,6 +170,24 @@ def _entries(models: str, assignments: list[str], seed: int, threads: int | None
     return entries
 
 
+def _peers(parts: Parts, entries: list[Entry], seed: int) -> list[Entry]:
+    """The other packages that this machine has, and those that it lacks, with the reason."""
+    from labelwood.report.compare import Entry
+    from labelwood.report.peers import PEERS, installed_peers, why_not
+
+    pythons, taken = installed_peers(), {entry.title for entry in entries}
+    return [
+        Entry(
+            f"{name}-peer" if name in taken else name,
+            name,
+            {"seed": seed},
+            python=pythons.get(name, ""),
+            missing=why_not(name, parts, pythons),
+        )
+        for name in PEERS
+    ]
+
+
 def _parts(
     data: Path, test: Path | None, share: float, seed: int, choices: dict[str, Any], threads: int | None, progress: Any,
     *, quiet: bool,
@@ -209,5 +234,5 @@ def _command(data: Path, models: str, out: Path, assignments: list[str], given: 
         words += ["--set", assignment]
     for option, value in given.items():
         if value is not None:
-            words += [option, str(value)]
+            words += [option, str(value)] if value != "" else [option]
     return shlex.join([*words, "--out", str(out), "--force"])

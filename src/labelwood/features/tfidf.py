@@ -18,7 +18,9 @@ from labelwood.features.stems import check_lemmas
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.features.tfidf_state import FittedTfidf, admitted, rules_of
 from labelwood.features.tokens import Texts, as_texts, count_tokens, hash_tokens
+from labelwood.features.two_passes import counted_in_slices, rows_in_slices
 from labelwood.features.vectorizer import Vectorizer
+from labelwood.scratch import current_scratch
 
 
 class TfidfVectorizer(Vectorizer[FittedTfidf]):
@@ -99,19 +101,20 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
             if state.n_features == 0:
                 raise _no_tokens(parameters, n_rows, n_seen)
             return state, state.matrix(counts, threads) if want_rows else None
-        counted = count_tokens(
-            texts,
-            rules_of(parameters),
-            min_rows=low,
-            max_rows=high,
-            max_tokens=parameters.max_features,
-            want_rows=want_rows,
-            n_threads=threads,
-        )
+        rules, scratch = rules_of(parameters), current_scratch()
+        limits: dict[str, Any] = {"min_rows": low, "max_rows": high, "max_tokens": parameters.max_features}
+        if scratch is None:
+            counted = count_tokens(texts, rules, **limits, want_rows=want_rows, n_threads=threads)
+        else:
+            counted = counted_in_slices(texts, rules, **limits, n_threads=threads)
         if len(counted.tokens) == 0:
             raise _no_tokens(parameters, n_rows, counted.n_seen)
         state = FittedTfidf(parameters, n_rows, counted.n_rows, counted.tokens)
-        return state, state.matrix(counted.rows, threads) if want_rows else None
+        if not want_rows:
+            return state, None
+        if scratch is not None:
+            return state, rows_in_slices(state, texts, threads, scratch)
+        return state, state.matrix(counted.rows, threads)
 
     # what was learnt
 

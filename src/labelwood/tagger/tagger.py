@@ -31,9 +31,10 @@ from labelwood.models.fit_input import checked_input
 from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.params import Params
 from labelwood.progress import SILENT, Progress
-from labelwood.scratch import sparing
+from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.load import read_manifest
 from labelwood.storage.save import save_folder
+from labelwood.storage.steps import scratch_of_run
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
 from labelwood.tagger.kept_rows import KeptRows, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
@@ -51,6 +52,7 @@ from labelwood.vocabulary.vocabulary import Vocabulary
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
 USUAL_K = 5
+BYTES_OF_CHARACTER = 4  # of a text while its words are counted: some 8 for a word, and 8 for its value
 _OWN = ("model", "seed", "n_threads", "features", "model_params", "assign", "keep_rows", "lang", "vocabulary")
 # Training rows are kept for later corrections unless they are told to, or take more bytes than this.
 MOST_KEPT_BYTES = 100_000_000
@@ -174,7 +176,8 @@ class Tagger(Estimator):
         features, notes = self._chosen_features(rows, y, progress)
         vectorizer = self._vectorizer_type()(**features)
         progress.step("turning texts into features", 0, len(rows))
-        x = vectorizer.fit_transform(rows)
+        with sparing(_scratch_for(rows, memory)):
+            x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz))
         texts_too = rows if model.reads_texts or model.takes_texts else None
@@ -517,6 +520,13 @@ def _column_names(vectorizer: Vectorizer) -> list[str] | None:
         return vectorizer.feature_names
     except ParamError:
         return None
+
+
+def _scratch_for(texts: Sequence[str], memory: int | None) -> Scratch | None:
+    """Where the rows of texts go if counting them all at once may take more than half of the memory."""
+    if memory is None or BYTES_OF_CHARACTER * sum(len(text) for text in texts) <= memory / 2:
+        return current_scratch()
+    return scratch_of_run()
 
 
 def _training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from labelwood.tuning.journal import Journal, Scores, Trial
 from labelwood.tuning.recipe import Recipe, Setting, answers, setting_text
 from labelwood.tuning.rungs import Rung, SearchRows
 
-GROWTH = 1.1  # training grows a little faster than the rows
+GROWTH = 1.0  # training grows with the rows (docs/scale.md)
 CAUTION = 1.15  # predicted times are multiplied by it
 # A trial that takes so many times the time foreseen, and so many seconds more, is stopped.
 PATIENCE, PATIENCE_SECONDS = 3.0, 5.0
@@ -115,12 +115,22 @@ class Trials:
         """The seconds that training on so many rows will take, a little more than likely; None if nothing is known."""
         own = [trial for trial in self.journal.trials if trial.setting == setting]
         if own:
-            nearest = max(own, key=lambda trial: trial.rows)
-            return float(CAUTION * nearest.seconds * max(1.0, rows / nearest.rows) ** GROWTH)
+            most = max(trial.rows for trial in own)
+            return CAUTION * _mean_seconds(own, most) * self._growth(most, rows)
         if not setting:
             return None
         usual = self.foreseen({}, rows)
         return None if usual is None else usual * self._guesses.get(setting_text(setting), 1.0)
+
+    def _growth(self, n_before: int, n_after: int) -> float:
+        """How many times longer training takes on more rows: as it was for the default, beyond that by a rule."""
+        usual = [trial for trial in self.journal.trials if not trial.setting]
+        known = {trial.rows for trial in usual if n_before <= trial.rows <= n_after}
+        if n_before not in known:
+            return float(max(1.0, n_after / n_before) ** GROWTH)
+        most = max(known)
+        grown = _mean_seconds(usual, most) / max(_mean_seconds(usual, n_before), 1e-3)
+        return float(max(1.0, grown) * (n_after / most) ** GROWTH)
 
     def needed(self, setting: Setting, rung: Rung) -> float:
         """The seconds of the trials of a rung that are not known yet; infinite if nothing is known at all."""
@@ -142,3 +152,9 @@ class Trials:
         """Whether the trials of a rung, and training on all rows after them, end within the budget."""
         after = max(self.final(setting), self.final(incumbent))
         return self.needed(setting, rung) + after <= self.clock.left()
+
+
+def _mean_seconds(trials: Sequence[Trial], rows: int) -> float:
+    """The mean time of the trials on so many rows."""
+    seconds = [trial.seconds for trial in trials if trial.rows == rows]
+    return sum(seconds) / len(seconds)

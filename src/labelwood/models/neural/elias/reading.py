@@ -94,9 +94,7 @@ class ReadingEncoder(nn.Module):
         self.bag = bag
         self.text = texts.encoder
         self._texts = texts
-        whole = bag.table.weight.detach()
-        self.text_table = nn.Parameter(whole[texts.n_features :].clone())
-        bag.table.weight = nn.Parameter(whole[: texts.n_features].clone())
+        self.cut()
 
     def forward(self, rows: Rows) -> Tensor:
         """The vectors (n, dim) of some rows."""
@@ -107,6 +105,17 @@ class ReadingEncoder(nn.Module):
             sums = sums + self.bag.table(row_batch(texts.scaled, rows, sums.device))
         vectors: Tensor = self.bag.block(sums)
         return vectors
+
+    def cut(self) -> None:
+        """Cut the table of the bag in two again, after the bag was trained alone as `whole_bag` gave it."""
+        whole = self.bag.table.weight.detach()
+        self.text_table = nn.Parameter(whole[self._texts.n_features :].clone())
+        self.bag.table.weight = nn.Parameter(whole[: self._texts.n_features].clone())
+
+    def whole_bag(self) -> BagEncoder:
+        """The bag with both tables in one, for rows with text vectors that no longer change; `cut` undoes it."""
+        self.bag.table.weight = nn.Parameter(torch.cat([self.bag.table.weight, self.text_table]).detach())
+        return self.bag
 
     def table_parameters(self) -> list[nn.Parameter]:
         """The tables of the features, if there are any, and of the text columns."""

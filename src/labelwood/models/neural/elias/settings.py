@@ -45,6 +45,9 @@ class ELIASParams(Params):
     layer_decay: float = param(
         0.9, "end-to-end: rate of each layer of the text encoder in that of the next one", low=0, low_open=True, high=1
     )
+    text_epochs: int | None = param(
+        None, "end-to-end: first epochs of each stage in which the text encoder learns too; None: all", low=1, kind=int
+    )
     recompute: bool = param(False, "end-to-end: compute activations twice instead of keeping them, for less memory")
     zero_shot: bool = param(False, "find labels without training rows by their names; needs texts and label names")
     dim: int = param(512, "length of the encoder's vectors", low=1, high=8192)

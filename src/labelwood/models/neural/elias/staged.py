@@ -162,6 +162,21 @@ class Trainer:
     # training
 
     def _train(self, network: IndexNetwork, epochs: int, weight: float, what: str) -> None:
+        """Train for so many epochs; a text encoder learns in the first `text_epochs` of them, then stays as it is."""
+        reading = network.encoder
+        most = self.p.text_epochs
+        if not isinstance(reading, ReadingEncoder) or most is None or epochs <= most:
+            self._train_all(network, epochs, weight, what)
+            return
+        self._train_all(network, most, weight, what)
+        self._read_again()
+        network.encoder = reading.whole_bag()
+        self._train_all(network, epochs - most, weight, f"{what}, text encoder frozen")
+        network.encoder = reading
+        reading.cut()
+
+    def _train_all(self, network: IndexNetwork, epochs: int, weight: float, what: str) -> None:
+        """Train every part of the network for so many epochs."""
         p = self.p
 
         def batch_loss(rows: Rows, step: int) -> Tensor:
@@ -201,8 +216,8 @@ class Trainer:
     def _batch_loss(self, network: IndexNetwork, rows: Rows, weight: float) -> Tensor:
         """The loss of some rows; weight: lambda. Where the network is on a device, nothing of it comes back."""
         room = self.sizes.shortlist
-        given = row_batch(self.x, rows, network.label_weight.device) if self.texts is None else rows
-        vectors = network.encoder(given)
+        read = isinstance(network.encoder, ReadingEncoder)
+        vectors = network.encoder(rows if read else row_batch(self.x, rows, network.label_weight.device))
         clusters = network.cluster_scores(vectors)
         batch = network.shortlists(clusters, self.y[rows], room, True, self.n_threads)
         classification, shortlist = network.losses(vectors, clusters, batch, self.n_threads)
@@ -225,7 +240,7 @@ class Trainer:
                 ParameterGroup([w for w in dense if w.ndim > 1], p.lr, "adamw", weight_decay=p.weight_decay),
                 ParameterGroup([w for w in dense if w.ndim == 1], p.lr, "adamw"),
             ]
-        if self.texts is not None:
+        if isinstance(encoder, ReadingEncoder):
             groups += encoder.text_groups()
         if network.edge_values is not None:
             groups.append(ParameterGroup([network.edge_values], p.edge_lr, "adam", every=p.label_every))
