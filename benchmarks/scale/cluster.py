@@ -1,10 +1,14 @@
 """How much faster two nodes of one core are than one such node, and whether all write the same bytes.
 
     python benchmarks/scale/cluster.py DATA [--trees N] [--alone] [--rows N]
+    python benchmarks/scale/cluster.py DATA --by-cpu [--trees N] [--rows N]
 
 Starts a Ray cluster on this machine: a head of one core, then a second node of one core. Trains a linear tree on one
 node, then on two; --alone: without a cluster first, on one thread. Wall-clock seconds; the machine should be quiet and
 have two cores.
+
+--by-cpu: for a busy machine. No cluster: this process does the pieces that two nodes would do, and the CPU time of each
+says when the last would end on one and on two processors. What Ray itself costs is not in it.
 """
 
 import argparse
@@ -19,8 +23,10 @@ from ray.cluster_utils import Cluster
 
 import labelwood as lw
 from labelwood.cluster.connection import connected
+from labelwood.cluster.ray_spread import PARTS_OF_PROCESSOR
 from labelwood.models.persistence import state_of
-from labelwood.progress import Callback
+from labelwood.progress import SILENT, Callback
+from labelwood.spreading import Here, spread_over
 
 STORE = 2_000_000_000
 
@@ -52,6 +58,7 @@ def main():
     parser.add_argument("--trees", type=int, default=1)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--by-cpu", action="store_true")
     asked = parser.parse_args()
     data = lw.read(asked.data)
     if asked.rows:
@@ -61,6 +68,9 @@ def main():
     def train(progress):
         return lw.LinearTree(n_trees=asked.trees, n_threads=1).fit(data, progress=progress)
 
+    if asked.by_cpu:
+        by_cpu(train)
+        return
     results = [measured("one thread, no cluster", train)] if asked.alone else []
     node = {"num_cpus": 1, "object_store_memory": STORE}
     cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
@@ -76,6 +86,43 @@ def main():
     (one, _), (two, _) = results[-2:]
     same = len({arrays for _, arrays in results}) == 1
     print(f"two nodes are {one / two:.2f} times as fast as one; same bytes: {same}")
+
+
+class Timed(Here):
+    """Does every piece here and adds up when the last one would end on one and on two processors."""
+
+    def __init__(self, n_parts):
+        self.n_parts, self.ends, self.pieces = n_parts, {1: 0.0, 2: 0.0}, 0.0
+
+    def map(self, function, shared, jobs, *, costs=None, keep=False, what="", progress=SILENT):
+        results, times = [], []
+        for job in jobs:
+            begun = time.process_time()
+            results.append(function(*shared, *job, n_threads=1))
+            times.append(time.process_time() - begun)
+        costs = [1.0] * len(jobs) if costs is None else costs
+        for n_processors in self.ends:
+            free = [0.0] * n_processors
+            for place in sorted(range(len(jobs)), key=lambda job: -costs[job]):
+                first = free.index(min(free))
+                free[first] += times[place]
+            self.ends[n_processors] += max(free)
+        self.pieces += sum(times)
+        return results
+
+
+def by_cpu(train):
+    ends = {}
+    for n_nodes in (1, 2):
+        timed = Timed(PARTS_OF_PROCESSOR * n_nodes)
+        begun = time.process_time()
+        with spread_over(timed):
+            train(SILENT)
+        here = time.process_time() - begun - timed.pieces
+        ends[n_nodes] = here + timed.ends[n_nodes]
+        stages = f"pieces {timed.pieces:.1f} CPU s, the rest {here:.1f}"
+        print(f"{n_nodes} node(s): {stages}, ends after {ends[n_nodes]:.1f}", flush=True)
+    print(f"two nodes are {ends[1] / ends[2]:.2f} times as fast as one, by CPU time and without Ray's own")
 
 
 def _warm(number, *, n_threads=None):

@@ -35,7 +35,7 @@ def assert_same_bytes(one, other):
         assert np.array_equal(array, other_arrays[name]), name
 
 
-def test_a_forest_is_the_same_and_a_node_killed_in_the_middle_changes_nothing(cluster, rows, added_node):
+def test_a_forest_is_the_same_and_a_node_killed_in_the_middle_changes_nothing(cluster, rows, added_node, capfd):
     settings = {"n_trees": 3, "max_leaf": 64, "arity": 16, "C": 1.0}
     alone = lw.LinearTree(**settings, n_threads=1).fit(*rows)
     killed = []
@@ -47,7 +47,10 @@ def test_a_forest_is_the_same_and_a_node_killed_in_the_middle_changes_nothing(cl
 
     with connected(cluster.address) as spread:
         together = lw.LinearTree(**settings).fit(*rows, progress=Callback(kill))
+        lost = spread.n_lost()
     assert killed[0][1] > 1  # there was work left
+    assert lost == 1
+    assert "raylet" not in capfd.readouterr().err  # Ray's daemons would fill pages
     assert spread.n_done > 20
     assert_same_bytes(alone, together)
 

@@ -38,7 +38,10 @@ def on_cluster(address: str | None) -> Iterator[Told]:
 
     with connected(address) as spread:
         yield told
-        if not spread.n_done:
+        lost = spread.n_lost()
+        if lost:
+            told.note = f"{lost} of the cluster's machines went away; what they had begun was done again by the others"
+        elif not spread.n_done:
             told.note = "nothing of this could be spread over the cluster: it was done here"
 
 

@@ -43,10 +43,30 @@ def connected(address: str) -> Iterator[RaySpread]:
         raise ClusterError(f"no Ray cluster at {host_and_port}: {words:.300}") from None
     try:
         spread = RaySpread()
-        with spread_over(spread):
+        with spread_over(spread), _without_reports():
             yield spread
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _without_reports() -> Iterator[None]:
+    """Keep what Ray's daemons report of lost workers and machines off stderr: their pieces are done again anyway.
+
+    There is no public switch: log_to_driver=False leaves these pages of text in.
+    """
+    import ray._private.worker as ray_worker
+
+    name = "print_to_stdstream"
+    before = getattr(ray_worker, name, None)
+    if before is None:  # another version of Ray: better its text than none of its work
+        yield
+        return
+    setattr(ray_worker, name, lambda *_, **__: None)
+    try:
+        yield
+    finally:
+        setattr(ray_worker, name, before)
 
 
 def reachable(address: str) -> str:

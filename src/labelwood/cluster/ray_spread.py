@@ -37,11 +37,19 @@ class RaySpread:
         self._ray: Any = ray
         self._shared: dict[int, tuple[Any, Kept]] = {}
         self.n_done = 0
+        self._nodes = self._alive()
 
     @property
     def n_parts(self) -> int:
         """Four pieces for every processor of the cluster, at least two."""
         return max(2, PARTS_OF_PROCESSOR * sum(self._processors()))
+
+    def n_lost(self) -> int:
+        """How many machines have gone since the beginning; their pieces were done again."""
+        return len(self._nodes - self._alive())
+
+    def _alive(self) -> set[str]:
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
 
     def share(self, value: Any) -> Kept:
         """The value in the object store, from where each machine fetches it once; the same value is put once."""
