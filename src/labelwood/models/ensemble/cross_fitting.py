@@ -136,14 +136,13 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
             if quality_without >= quality:
                 texts, answered, lessons = texts.without(view.kind), answered_without, without
                 quality = quality_without
-    known = ["words", *(view.kind for view, _ in texts.views)]
-    return Learnt(texts, tuple(seen for seen in by_label if seen in known), lessons)
+    return Learnt(texts, by_label, lessons)
 
 
 def quick_by_label(data: FitInput, texts: TextRows) -> tuple[str, ...]:
-    """Which of words and characters one classifier a label may see: those where that is quick."""
-    seen = {"words": data.x.nnz, **{view.kind: matrix.nnz for view, matrix in texts.views if view.kind != PAIRS}}
-    return tuple(what for what, n_nonzeros in seen.items() if n_nonzeros * data.n_labels <= _BY_LABEL_WORK)
+    """What one classifier a label sees: the features, where that is quick and there are no views beside them."""
+    quick = data.x.nnz * data.n_labels <= _BY_LABEL_WORK
+    return ("words",) if quick and not texts.views else ()
 
 
 def with_unseen(data: FitInput, seed: int) -> FitInput:

@@ -23,10 +23,11 @@ LARGEST_SHARE, ALWAYS_KEPT = 0.01, 50
 COLUMNS = ("letters", "letters cosine", "letters rank", "letters cosine rank")
 
 SCHEMA: Schema = {
-    "starts": ArrayRule("int64", ("n_runs+1",), low=0),
+    "starts": ArrayRule("int32", ("n_runs+1",), low=0),
     "labels": ArrayRule("int32", ("n_uses",), low=0, below="n_labels"),
     "weights": ArrayRule("float32", ("n_uses",), low=0, finite=True),
 }
+WIDE_SCHEMA: Schema = {**SCHEMA, "starts": ArrayRule("int64", ("n_runs+1",), low=0)}  # of earlier versions
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +47,13 @@ class LabelLetters:
         return cls(normalized_rows(runs).T.tocsr().astype(np.float32))
 
     def arrays(self) -> Arrays:
-        """The runs as the schema declares them."""
+        """The runs as the kernels take them."""
         weights = self.weights
         return {"starts": row_pointers(weights), "labels": column_ids(weights), "weights": weights.data}
+
+    def stored(self) -> Arrays:
+        """The runs as the schema declares them."""
+        return {**self.arrays(), "starts": self.weights.indptr.astype(np.int32)}
 
     @classmethod
     def restore(cls, arrays: Arrays, trained_on: TrainedOn) -> LabelLetters:

@@ -111,7 +111,7 @@ class Ranked:
         if facts["phrases"]:
             rules |= under(_PHRASES, name_phrases.SCHEMA)
         if facts["letters"]:
-            rules |= under(_LETTERS, label_letters.SCHEMA)
+            rules |= under(_LETTERS, label_letters.SCHEMA if facts.get("bytes") else label_letters.WIDE_SCHEMA)
         if facts.get("learned"):  # earlier versions had none
             rules |= under(_LEARNED, learned_rows.SCHEMA)
         for number in range(len(facts["views"])):
@@ -127,7 +127,7 @@ class Ranked:
             "learned": self.sides.learned is not None,
             "views": [view.facts() for view in self.sides.views],
             "by_label": list(self.sides.by_label),
-            "bytes": True,  # values of similar rows in a byte each
+            "bytes": True,  # values of similar rows in a byte each, starts of letters in four
         }
 
     def arrays(self) -> Arrays:
@@ -138,11 +138,11 @@ class Ranked:
         if self.sides.phrases is not None:
             arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
         if self.sides.letters is not None:
-            arrays |= prefixed(_LETTERS, self.sides.letters.arrays())
+            arrays |= prefixed(_LETTERS, self.sides.letters.stored())
         if self.sides.learned is not None:
             arrays |= prefixed(_LEARNED, self.sides.learned.arrays())
         for number, view in enumerate(self.sides.views):
-            arrays |= prefixed(f"{_VIEW}{number}.", view.tokens.arrays())
+            arrays |= prefixed(f"{_VIEW}{number}.", view.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
 
     @classmethod
