@@ -131,7 +131,7 @@ def test_a_single_leaf_is_one_vs_all():
     """L3."""
     x, y = problem()
     same = {"C": 1.0, "rare_power": 0.2, "eps": 1e-4, "max_passes": 500, "prune": 0.0, "n_threads": 1}
-    tree = LinearTree(max_leaf=y.shape[1], link="log-sigmoid", **same).fit(x, y)
+    tree = LinearTree(max_leaf=y.shape[1], link="log-sigmoid", weights="half", **same).fit(x, y)
     flat = OneVsAll(**same).fit(x, y)
     assert tree.fitted_.trees[0].n_nodes == 1
     ours, theirs = tree.predict(x, 5), flat.predict(x, 5)
