@@ -257,6 +257,7 @@ inline void find_rows(const View& view, const RowSizes& sizes, int n, OnTheWay& 
         way.code[i] = codes[way.before[i]];
         way.place[i] += way.n_rows[i] + bytes_before(codes, way.before[i], view.n_payload - way.place[i], sizes);
         __builtin_prefetch(view.payload + way.place[i]);
+        __builtin_prefetch(view.payload + way.place[i] + 64);  // rows of bitmaps and full ones are longer than a line
     }
 }
 
