@@ -150,19 +150,18 @@ def test_a_limit_that_the_kernel_keeps(tmp_path):
     try:
         folder.mkdir()
         limit = folder / ("memory.limit_in_bytes" if version_1 else "memory.max")
-        limit.write_text(str(200 << 20))
+        limit.write_text(str(190 << 20))
     except OSError as error:
         pytest.skip(f"no cgroup may be made here ({error})")
     try:
-        x = sparse.random(60_000, 40_000, 0.001, "csr", np.float32, random_state=1)
-        y = (sparse.random(60_000, 40_000, 3 / 40_000, "csr", random_state=2) > 0).astype(np.float32).tocsr()
-        lw.write(lw.Dataset(x, y), tmp_path / "rows.txt")
+        sizes = ["--rows", "30000", "--labels", "30000", "--features", "30000"]
+        assert run(["data", "synth", str(tmp_path / "rows.txt"), "--kind", "sparse", *sizes, "--quiet"]) == 0
         join = f"echo $$ > {folder}/cgroup.procs; exec "
         train = f"'{sys.executable}' -m labelwood train rows.txt --model linear-tree --threads 1 --quiet --out"
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "0", "LABELWOOD_CACHE": str(tmp_path / "cache")}
         codes = [
             subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, timeout=900).returncode
-            for command in (f"{train} free", f"{join}{train} killed", f"{join}{train} sliced --memory 180M")
+            for command in (f"{train} free", f"{join}{train} killed", f"{join}{train} sliced --memory 150M")
         ]
         assert codes == [0, -9, 0]
         assert content(tmp_path / "free") == content(tmp_path / "sliced")
