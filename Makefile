@@ -5,13 +5,13 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 SOURCES := $(shell find src native -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml README.md
 
-.PHONY: demo test test-slow test-pythons sanitize bench lint docs clean build stubs
+.PHONY: demo test test-slow test-pythons sanitize bench bench-peers bench-scale lint docs clean build stubs
 
 demo: $(VENV)/.built
 	$(BIN)/labelwood demo
 
 test: lint $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 	$(if $(filter Linux,$(shell uname)),$(MAKE) sanitize)
 
 # LABELWOOD_SOAK=full: every write meets a full disk once, 200 kills each, a hundred times the mixed load; hours.
@@ -42,6 +42,13 @@ $(SANITIZED)/.built: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
+
+# Every peer in an environment of its own, on all data sets: hours. It goes on where it was; OPTIONS="--data Bibtex --tools pecos".
+bench-peers: $(VENV)/.dev
+	$(BIN)/python benchmarks/peers/all.py $(OPTIONS)
+
+bench-scale: $(VENV)/.dev
+	$(BIN)/python benchmarks/scale/run.py $(OPTIONS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

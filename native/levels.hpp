@@ -14,6 +14,7 @@ struct Kernels {
     const char* level;
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
+    int (*at_least)(const float*, int, float, std::uint8_t*);
     void (*sparse_row_times)(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);
     void (*dense_rows_times)(const float*, std::int64_t, const DenseTable&, float*);
     void (*adam_row)(const float*, std::int64_t, const AdamStep&, float*, float*, float*);
@@ -28,6 +29,7 @@ struct Kernels {
     namespace name {                                                                                            \
     int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
+    int at_least(const float*, int, float, std::uint8_t*);                                                      \
     void sparse_row_times(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);          \
     void dense_rows_times(const float*, std::int64_t, const DenseTable&, float*);                               \
     void adam_row(const float*, std::int64_t, const AdamStep&, float*, float*, float*);                         \

@@ -25,7 +25,7 @@ from labelwood.models.registry import model_class, model_names
 FOLDER = Path(__file__).parents[1] / "docs"
 WIDTH = 100
 # The public names in the order of the Python page; models and errors come from labelwood.__all__.
-TAGGING = ("Tagger", "read", "load", "write", "evaluate", "Client")
+TAGGING = ("Tagger", "tune", "read", "load", "write", "evaluate", "Client")
 PARTS = ("Dataset", "TopK", "Explanation", "Vocabulary", "read_vocabulary", "TfidfVectorizer", "scorer")
 
 

@@ -15,6 +15,7 @@ import csv
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -38,7 +39,11 @@ PEERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "omikuji-parabel": ("omikuji", ("tree=parabel",)),
     "omikuji-bonsai": ("omikuji", ("tree=bonsai",)),
     "napkinxc": ("napkinxc", ()),
+    "fasttext": ("fasttext", ()),
+    "libmultilabel": ("libmultilabel", ()),
 }
+# Scripts of tools whose environment has another script already.
+SCRIPTS = {"fasttext": "run_fasttext_rows.py"}
 GROUPS = {"omikuji": ["omikuji-parabel", "omikuji-bonsai"]}
 # napkinXC's exact search needs minutes for 100 answers a row.
 SHALLOW = {"napkinxc"}
@@ -81,7 +86,10 @@ def peer_runs(names: str) -> list[Run]:
     unknown = [title for title in wanted if title not in PEERS]
     if unknown:
         raise SystemExit(f"unknown tool {', '.join(unknown)}; known: {', '.join([*PEERS, *GROUPS])}")
-    return [Run(title, f"run_{PEERS[title][0]}.py", PEERS[title][1], PEERS[title][0]) for title in wanted]
+    return [
+        Run(title, SCRIPTS.get(title, f"run_{PEERS[title][0]}.py"), PEERS[title][1], PEERS[title][0])
+        for title in wanted
+    ]
 
 
 def labelwood_run(text: str) -> Run:
@@ -121,18 +129,27 @@ def convert(source: Path, folder: Path) -> None:
             temporary.rename(folder / f"{letter}.{part}.npz")
 
 
-def measured(run: Run, folder: Path, arguments: argparse.Namespace) -> Figures:
-    """The figures of one run, in a process of its own."""
+def measured(run: Run, folder: Path, arguments: argparse.Namespace, timeout: float | None = None) -> Figures:
+    """The figures of one run, in a process of its own; SystemExit if it fails or takes longer than so many seconds."""
     python = sys.executable if run.environment is None else str(environment_python(run.environment))
     deep = 0 if run.environment in SHALLOW else arguments.deep
     command = [python, str(HERE / run.script), str(folder)]
     command += ["--threads", str(arguments.threads), "--k", str(arguments.k), "--deep", str(deep)]
     if run.options:
         command += ["--set", *run.options]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{run.title} failed with exit code {done.returncode}; its messages are above")
-    figures: Figures = json.loads(done.stdout)
+    # A session of its own: its phases are processes below it, and are ended with it.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        out, _ = process.communicate(timeout=timeout)
+    except BaseException as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise SystemExit(f"{run.title} was stopped after {timeout:.0f} s") from None
+        raise
+    if process.returncode:
+        raise SystemExit(f"{run.title} failed with exit code {process.returncode}; its messages are above")
+    figures: Figures = json.loads(out)
     return {"title": run.title, "measured": time.strftime("%Y-%m-%d %H:%M"), **figures}
 
 

@@ -3,10 +3,12 @@
     python benchmarks/peers/compare_fasttext.py CookingStackExchange EURLEX57K [--epochs 25] [--trees huffman ratio=1]
 
 A tree is "huffman" (fastText's own), or ratio=R for the interpolated tree of that balance ratio; add ",plt" for the
-loss over all labels. Texts become lower-case words with spaces between, so that both tools cut them alike. Examples a
-second are rows times epochs by the CPU seconds of training, which for labelwood holds cutting the texts and making
-the tree, for fastText reading its file. Rows whose labels are unknown count as they are: nothing is left out of the
-test rows. --validate N trains on all training rows but N and answers those N: for choosing settings.
+loss over all labels; "preset" is HSoftmax.preset("fasttext"), whose start goes with --dim as fastText's does. With
+several --seeds a line has means and deviations over them, and what labelwood's mean is above fastText's. Texts become
+lower-case words with spaces between, so that both tools cut them alike. Examples a second are rows times epochs by the
+CPU seconds of training, which for labelwood holds cutting the texts and making the tree, for fastText reading its
+file. Rows whose labels are unknown count as they are: nothing is left out of the test rows. --validate N trains on all
+training rows but N and answers those N: for choosing settings.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def write_lines(part: Part, path: Path) -> None:
             stream.write(f"{labels} {text}\n")
 
 
-def fasttext_figures(train: Part, test: Part, folder: Path, given: argparse.Namespace) -> dict[str, float]:
+def fasttext_figures(train: Part, test: Part, folder: Path, seed: int, given: argparse.Namespace) -> dict[str, float]:
     write_lines(train, folder / "train.txt")
     write_lines(test, folder / "test.txt")
     command = [
@@ -64,7 +66,7 @@ def fasttext_figures(train: Part, test: Part, folder: Path, given: argparse.Name
         str(HERE / "run_fasttext.py"),
         str(folder / "train.txt"),
         str(folder / "test.txt"),
-        *training_options(given),
+        *training_options(argparse.Namespace(**{**vars(given), "seed": seed})),
     ]
     figures: dict[str, float] = json.loads(
         subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -72,28 +74,26 @@ def fasttext_figures(train: Part, test: Part, folder: Path, given: argparse.Name
     return figures
 
 
-def labelwood_figures(train: Part, test: Part, tree: str, given: argparse.Namespace) -> dict[str, float]:
+def labelwood_figures(train: Part, test: Part, tree: str, seed: int, given: argparse.Namespace) -> dict[str, float]:
     from labelwood.features.bag import BagVectorizer
     from labelwood.models.hsoftmax import HSoftmax
 
-    kind, _, loss = tree.partition(",")
-    settings = (
-        {"tree": "interpolated", "balance_ratio": float(kind.removeprefix("ratio="))} if "=" in kind else {"tree": kind}
-    )
+    settings = {"dim": given.dim, "epochs": given.epochs, "rate": given.rate, "n_threads": given.threads, "seed": seed}
+    if tree == "preset":
+        model = HSoftmax.preset("fasttext", **settings, start=given.dim**-0.5)
+    else:
+        kind, _, loss = tree.partition(",")
+        shape = (
+            {"tree": "interpolated", "balance_ratio": float(kind.removeprefix("ratio="))}
+            if "=" in kind
+            else {"tree": kind}
+        )
+        model = HSoftmax(**settings, **shape, loss=loss or "hs", start=given.start)
     wall, cpu = time.perf_counter(), cpu_seconds()
     bag = BagVectorizer(
         word_ngrams=given.ngrams, buckets=given.buckets, min_count=given.min_count, n_threads=given.threads
     )
-    model = HSoftmax(
-        **settings,
-        loss=loss or "hs",
-        dim=given.dim,
-        epochs=given.epochs,
-        rate=given.rate,
-        start=given.start,
-        n_threads=given.threads,
-        seed=given.seed,
-    ).fit(bag.fit_transform(train[0]), train[1])
+    model.fit(bag.fit_transform(train[0]), train[1])
     figures = {"train_wall_s": time.perf_counter() - wall, "train_cpu_s": cpu_seconds() - cpu}
     cpu = cpu_seconds()
     top = model.predict(bag.transform(test[0]), k=5)
@@ -107,6 +107,7 @@ def main() -> None:
     parser.add_argument("--trees", nargs="*", default=["huffman", "ratio=1"])
     add_training_options(parser)
     parser.add_argument("--start", type=float, default=1.0, help="labelwood's start; fastText's is 1 / sqrt(dim)")
+    parser.add_argument("--seeds", type=int, nargs="*", help="several runs, in place of --seed")
     parser.add_argument("--validate", type=int, default=0, metavar="N")
     parser.add_argument("--rows", type=int, default=0, help="train on so many rows only")
     parser.add_argument("--no-fasttext", action="store_true")
@@ -127,14 +128,28 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"{data}: {len(train[0])} rows, {n_labels} labels, {given.epochs} epochs, rate {given.rate}", flush=True)
         runs = [] if given.no_fasttext else ["fastText"]
+        means: dict[str, dict[str, float]] = {}
         for title in [*runs, *given.trees]:
-            figures = (
-                fasttext_figures(train, test, folder, given)
+            repeated = [
+                fasttext_figures(train, test, folder, seed, given)
                 if title == "fastText"
-                else labelwood_figures(train, test, title, given)
-            )
-            figures["examples/s"] = len(train[0]) * given.epochs / figures["train_cpu_s"]
-            print(f"  {title:16s}" + "  ".join(f"{k} {v:.2f}" for k, v in figures.items()), flush=True)
+                else labelwood_figures(train, test, title, seed, given)
+                for seed in (given.seeds or [given.seed])
+            ]
+            for figures in repeated:
+                figures["examples/s"] = len(train[0]) * given.epochs / figures["train_cpu_s"]
+            means[title] = {name: float(np.mean([one[name] for one in repeated])) for name in repeated[0]}
+            print(f"  {title:16s}" + "  ".join(f"{name} {spread(repeated, name)}" for name in means[title]), flush=True)
+        if "fastText" in means:
+            for title in given.trees:
+                above = (f"P@{k} {means[title][f'P@{k}'] - means['fastText'][f'P@{k}']:+.2f}" for k in (1, 3, 5))
+                print(f"  {title:16s}above fastText: {'  '.join(above)}", flush=True)
+
+
+def spread(repeated: list[dict[str, float]], name: str) -> str:
+    """The mean of a figure, and its deviation over several runs."""
+    values = [figures[name] for figures in repeated]
+    return f"{np.mean(values):.2f}" + (f" +- {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")
 
 
 if __name__ == "__main__":

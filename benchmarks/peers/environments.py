@@ -1,6 +1,6 @@
 """One virtual environment per peer, with pinned versions, below the benchmark cache.
 
-    python benchmarks/peers/environments.py [pecos omikuji napkinxc fasttext]
+    python benchmarks/peers/environments.py [pecos omikuji napkinxc fasttext libmultilabel]
 
 The cache is LABELWOOD_BENCH_CACHE, or ~/.cache/labelwood-bench. An environment whose pins and Python have not
 changed is left as it is, so that running this twice costs nothing.
@@ -22,6 +22,7 @@ STEPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "omikuji": (("omikuji==0.5.2", "numpy==1.26.4", "scipy==1.17.1"),),
     "napkinxc": (("napkinxc==0.7.2", "numpy==1.26.4", "scipy==1.17.1"),),
     "fasttext": (("fasttext-wheel==0.9.2", "numpy==1.26.4", "scipy==1.17.1"),),
+    "libmultilabel": (("torch==2.13.0",), ("libmultilabel==0.10.0",)),
 }
 # A wheel is enough to import each peer; this import proves that the environment works before it is stamped.
 PROBES = {
@@ -29,6 +30,7 @@ PROBES = {
     "omikuji": "import omikuji, scipy.sparse",
     "napkinxc": "import napkinxc.models, scipy.sparse",
     "fasttext": "import fasttext, scipy.sparse",
+    "libmultilabel": "import libmultilabel.linear, scipy.sparse",
 }
 
 

@@ -34,6 +34,8 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 WARM_UP_ROWS = 100
 SINGLE_ROWS = 1000
 SINGLE_PASSES = 3
+# A tool that takes longer for a row is asked fewer rows, once: its figures are no nearer to noise.
+SLOW_SECONDS, SLOW_ROWS, SLOW_WARM_UP = 0.01, 100, 10
 # A batch is repeated until this much CPU time has gone by (five times at most); the fastest counts.
 BATCH_CPU_SECONDS = 3.0
 
@@ -231,10 +233,14 @@ def latency(
     k: int,
 ) -> dict[str, float]:
     """Percentiles in ms over the asked rows, one a call: of the fastest pass of each row, and raw over all calls."""
-    for i in range(warm.shape[0]):
+    start = time.perf_counter()
+    for i in range(min(SLOW_WARM_UP, warm.shape[0])):
         answer(prepare(warm[i]), k)
-    rows = [prepare(asked[i]) for i in range(asked.shape[0])]
-    times = np.empty((SINGLE_PASSES, len(rows)))  # (passes, rows) seconds
+    slow = time.perf_counter() - start > SLOW_SECONDS * SLOW_WARM_UP
+    for i in range(SLOW_WARM_UP, 0 if slow else warm.shape[0]):
+        answer(prepare(warm[i]), k)
+    rows = [prepare(asked[i]) for i in range(min(SLOW_ROWS, asked.shape[0]) if slow else asked.shape[0])]
+    times = np.empty((1 if slow else SINGLE_PASSES, len(rows)))  # (passes, rows) seconds
     for one_pass in times:
         for i, row in enumerate(rows):
             start = time.perf_counter()

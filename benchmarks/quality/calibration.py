@@ -1,8 +1,9 @@
 """How sure, and how right: calibration error, thresholds and costs of `assign` on one data set, test rows once.
 
-python benchmarks/quality/calibration.py DATA_FOLDER MODEL [--rows N] [--set KEY=VALUE ...]
+python benchmarks/quality/calibration.py DATA_FOLDER MODEL [--rows N] [--set KEY=VALUE ...] [--splits N]
 
 DATA_FOLDER holds train_raw.jsonl.gz and test_raw.jsonl.gz (texts), or train.txt.gz and test.txt.gz (features).
+--splits: means over random splits of the training rows, to choose a design by; no test row is asked.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import gzip
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from scipy import sparse
 
 import labelwood as lw
 from labelwood.calibration.fit import learnt
-from labelwood.calibration.held_out import held_out, places
+from labelwood.calibration.held_out import as_unseen, held_out, places
 from labelwood.calibration.rule import Assignment
 from labelwood.metrics.hits import hit_matrix
 from labelwood.metrics.reliability import reliability
@@ -68,24 +70,15 @@ def best_f1(probabilities: Any, hit: Any, n_true: int) -> float:
     return float(np.max(2 * right / (np.arange(1, len(right) + 1) + n_true)))
 
 
-def main() -> None:
-    """Print one JSON object of figures."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("model")
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--set", nargs="*", default=[])
-    options = parser.parse_args()
-    cls = model_class(options.model)
-    model = cls(**{"n_threads": 1, **cls.Parameters.parse(options.set, options.model)})
-    x, y, test_x, test_y = read_folder(options.folder, options.rows)
+def measured(model: Any, x: Any, y: Any, test_x: Any, test_y: Any) -> dict[str, float]:
+    """The figures of a model like this one, trained on x and y, on the test rows."""
     start = time.process_time()
     model.fit(x, y)
     fit_seconds = time.process_time() - start
     data, rule = checked_input(x, y), Assignment("f1")
     start = time.process_time()
     settings = replace(model.fitted_.repeated_settings(), n_threads=1)
-    answers = held_out(cls, settings, data, places(data.y, rule), model.fitted_)
+    answers = held_out(type(model), settings, data, places(data.y, rule), model.fitted_)
     calibration = learnt(answers, model.label_counts_, rule)
     seconds = time.process_time() - start
     top = model.predict(test_x, calibration.width)
@@ -103,9 +96,7 @@ def main() -> None:
     precision, f1, per_row = figures("f1")
     oracle = best_f1(probabilities[real], hit[real], n_true)
     asked, _, asked_per_row = figures("precision=0.9")
-    result = {
-        "data": options.folder.name,
-        "model": options.model,
+    return {
         "rows": int(x.shape[0]),
         "test_rows": int(test_x.shape[0]),
         "fit_seconds": round(fit_seconds, 1),
@@ -125,9 +116,49 @@ def main() -> None:
         "precision": round(precision, 4),
         "labels_a_row": round(per_row, 2),
         "precision_asked_0.9": round(asked, 4),
-        "labels_a_row_asked_0.9": round(asked_per_row, 2),
+        "labels_a_row_asked_0.9": round(asked_per_row, 4),
     }
-    print(json.dumps(result), flush=True)
+
+
+def over_splits(make: Callable[[], Any], x: Any, y: Any, n_splits: int) -> dict[str, Any]:
+    """Means and standard deviations over random splits of the training rows, a quarter of them asked.
+
+    precision_of_all_asked_0.9: of the answers of all splits together, so that splits with few answers count little.
+    """
+    lines = []
+    for seed in range(n_splits):
+        order = np.random.default_rng(100 + seed).permutation(x.shape[0])
+        taught, asked = np.sort(order[x.shape[0] // 4 :]), np.sort(order[: x.shape[0] // 4])
+        lines.append(measured(make(), x[taught], y[taught], as_unseen(x[asked], x[taught]), y[asked]))
+    shown = ("ece", *(f"ece_{name}" for name in BANDS), "share_of_oracle", "precision_asked_0.9")
+    columns = {name: np.array([line[name] for line in lines]) for name in (*shown, "labels_a_row_asked_0.9")}
+    share, weight = columns["precision_asked_0.9"], columns["labels_a_row_asked_0.9"]
+    return {
+        "splits": n_splits,
+        "rows": lines[0]["rows"],
+        **{name: f"{columns[name].mean():.4f} +- {columns[name].std(ddof=1):.4f}" for name in shown},
+        "labels_a_row_asked_0.9": round(float(weight.mean()), 4),
+        "precision_of_all_asked_0.9": round(float((share * weight).sum() / weight.sum()), 4),
+    }
+
+
+def main() -> None:
+    """Print one JSON object of figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("model")
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--set", nargs="*", default=[])
+    parser.add_argument("--splits", type=int, help="random splits of the training rows in place of the test rows")
+    options = parser.parse_args()
+    cls = model_class(options.model)
+    settings = {"n_threads": 1, **cls.Parameters.parse(options.set, options.model)}
+    x, y, test_x, test_y = read_folder(options.folder, options.rows)
+    if options.splits:
+        figures = over_splits(lambda: cls(**settings), x, y, options.splits)
+    else:
+        figures = measured(cls(**settings), x, y, test_x, test_y)
+    print(json.dumps({"data": options.folder.name, "model": options.model, **figures}), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python benchmarks/quality/elias_components.py TRAIN [TEST] [--models 3] [--set key=value ...] [--json FILE]
         [--texts TRAIN_RAW [TEST_RAW] --max-tokens 64]
 
-Without TEST, 3,000 random training rows (at most a fifth) are held out and judged: the way to choose settings. With
-TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time.
+Without TEST, random training rows (--held-out, at most a fifth) are held out and judged: the way to choose settings.
+With TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time.
 
 --texts: the same rows as texts, in the same order, for ELIAS(encoder="both"). Their MiniLM vectors are cached
 (LABELWOOD_CACHE); where they are there, their making is not in the seconds. The linear tree and one-vs-all to compare
@@ -50,6 +50,8 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, nargs="+", metavar="RAW", help="the texts of TRAIN and TEST: use MiniLM")
     parser.add_argument("--max-tokens", type=int, default=128, help="tokens of a text that its vector is made of")
     parser.add_argument("--rows", type=int, help="so many random rows of TRAIN alone, for quick comparisons")
+    parser.add_argument("--held-out", type=int, default=3000, help="rows to judge if there is no TEST, at most a fifth")
+    parser.add_argument("--single", type=int, default=0, help="so many rows one by one, for the time of a query")
     parser.add_argument("--beams", type=int, nargs="*", default=[], help="both stages again with these beams")
     options = parser.parse_args()
     rows = components(*_parts(options), options)
@@ -75,7 +77,7 @@ def _parts(options: Any) -> tuple[labelwood.Dataset, labelwood.Dataset]:
         order = order[: options.rows]
     if options.test:
         return train.take(np.sort(order)), _read(options.test, texts[1])
-    n = min(3000, len(order) // 5)
+    n = min(options.held_out, len(order) // 5)
     return train.take(np.sort(order[n:])), train.take(np.sort(order[:n]))
 
 
@@ -120,16 +122,30 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
     if options.save:
         model.save(options.save)
     state = model.fitted_
-    x_test = state.inputs(test.x, test.texts)
-    for name, top in part_answers(state, x_test):
+    x_test, x_first = state.inputs(test.x, test.texts), state.first_inputs(test.x, test.texts)
+    for name, top in part_answers(state, x_test, first_x=x_first):
         judge(name, top, None if name in ("stage 1", "+ stage 2") else seconds)
     rows, index, first = normalized_rows(x_test), state.members[0].index, state.first_stage
     for beam in options.beams:
         for name, stage in (("stage 1", first), ("+ stage 2", index)):
-            judge(f"{name}, beam {beam}", index_answers(replace(stage, beam=min(beam, len(stage.edges))), rows))
+            seen = normalized_rows(x_first) if stage is first else rows
+            judge(f"{name}, beam {beam}", index_answers(replace(stage, beam=min(beam, len(stage.edges))), seen))
+    if options.single:
+        _tell_single(model, test, options.single)
     for name, figure in model.structure().items():
         print(f"{name}: {figure:g}")
     return table
+
+
+def _tell_single(model: labelwood.ELIAS, test: labelwood.Dataset, n: int) -> None:
+    rows = [test.take([row]) if model.reads_texts else test.x[row] for row in range(min(n, test.n_rows))]
+    times, cpu = [], []
+    for row in rows:
+        clock, used = time.perf_counter(), time.process_time()
+        model.predict(row, 5)
+        times.append(time.perf_counter() - clock)
+        cpu.append(time.process_time() - used)
+    print(f"a row alone: {1e3 * np.median(times):.2f} ms, {1e3 * np.median(cpu):.2f} ms of CPU (medians)", flush=True)
 
 
 def _tell(what: str, done: int, total: int) -> None:

@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--hide", type=float, default=0, help="share of the labels that training rows do not have")
     parser.add_argument("--favour", type=float, nargs="*", default=[], help="what the trained ranker gives so dialled")
     parser.add_argument("--single", type=int, default=0, help="so many rows are asked one at a time, too")
+    parser.add_argument("--alone", action="store_true", help="without the three trees to compare with")
     options = parser.parse_args()
     for name in options.data:
         train, test = read_data(name, options.features)
@@ -54,7 +55,9 @@ def main() -> None:
         if options.hide:
             train = without_labels(train, hidden)
         given = labelwood.Ensemble.Parameters.parse(options.set, "ensemble")
-        judge(f"{name}, three trees", labelwood.LinearTree(n_trees=3, seed=options.seed, n_threads=1), train, test)
+        if not options.alone:
+            trees = labelwood.LinearTree(n_trees=3, seed=options.seed, n_threads=1)
+            judge(f"{name}, three trees", trees, train, test)
         model = labelwood.Ensemble(seed=options.seed, n_threads=1, **given)
         top = judge(f"{name}, ensemble", model, train, test)
         print("   ", ", ".join(f"{what}: {number:g}" for what, number in model.structure().items()), flush=True)

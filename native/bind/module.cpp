@@ -32,7 +32,9 @@ NB_MODULE(_native, m) {
     lw::bind_linear(m);
     lw::bind_neighbors(m);
     lw::bind_parse(m);
+    lw::bind_row_forest(m);
     lw::bind_shortlist(m);
+    lw::bind_text_rows(m);
     lw::bind_tokens(m);
     lw::bind_training(m);
     lw::bind_twomeans(m);

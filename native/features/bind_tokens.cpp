@@ -13,6 +13,7 @@
 #include "features/tokens.hpp"
 #include "features/unicode.hpp"
 #include "features/unicode_tables.hpp"
+#include "features/bind_vocabulary.hpp"
 #include "parallel.hpp"
 
 namespace nb = nanobind;
@@ -41,22 +42,6 @@ Array<T> give(std::unique_ptr<T[]> values, std::size_t size) {
 Rows give(CountRows&& rows) {
     const auto size = rows.pointers.empty() ? std::size_t{0} : static_cast<std::size_t>(rows.pointers.back());
     return {give(std::move(rows.pointers)), give(std::move(rows.columns), size), give(std::move(rows.counts), size)};
-}
-
-// The UTF-8 bytes of every text, not copied: a str keeps its UTF-8 form, and the tuple keeps the strs. Python's own
-// error comes out for an item that is no str or holds a lone surrogate.
-Texts views(const nb::tuple& texts) {
-    Texts out;
-    out.reserve(nb::len(texts));
-    Pulse pulse;
-    for (nb::handle text : texts) {
-        pulse.beat();
-        Py_ssize_t size = 0;
-        const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-        if (!bytes) throw nb::python_error();
-        out.emplace_back(bytes, static_cast<std::size_t>(size));
-    }
-    return out;
 }
 
 Analyzer analyzer_named(const std::string& name) {
@@ -92,10 +77,6 @@ void each_token(const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets, 
         with(i, TokenKey::of(copy.of({data + at[i], static_cast<std::size_t>(at[i + 1] - at[i])})));
     }
 }
-
-struct Vocabulary {
-    TokenTable table;
-};
 
 void bind_classes(nb::module_& m) {
     nb::class_<TokenRules>(m, "TokenRules", "How texts are cut into tokens.")
@@ -139,7 +120,7 @@ void bind_counting(nb::module_& m) {
         "count_tokens",
         [](const nb::tuple& texts, const TokenRules& rules, double min_rows, double max_rows, std::int64_t max_tokens, bool want_totals,
            bool want_rows, int n_threads) {
-            const Texts seen = views(texts);
+            const Texts seen = texts_of(texts);
             CountRows rows;
             CountedTokens tokens;
             {
@@ -157,7 +138,7 @@ void bind_counting(nb::module_& m) {
     m.def(
         "look_up_tokens",
         [](const nb::tuple& texts, const TokenRules& rules, const Vocabulary& vocabulary, int n_threads) {
-            const Texts seen = views(texts);
+            const Texts seen = texts_of(texts);
             CountRows rows;
             {
                 WithoutGil released;
@@ -171,7 +152,7 @@ void bind_counting(nb::module_& m) {
         "hash_tokens",
         [](const nb::tuple& texts, const TokenRules& rules, std::uint32_t n_buckets, int n_threads) {
             if (n_buckets < 1 || n_buckets > 0x7fffffffu) throw std::invalid_argument("n_buckets must be from 1 to 2^31 - 1");
-            const Texts seen = views(texts);
+            const Texts seen = texts_of(texts);
             CountRows rows;
             {
                 WithoutGil released;
@@ -182,10 +163,33 @@ void bind_counting(nb::module_& m) {
         nb::arg("texts"), nb::arg("rules"), nb::arg("n_buckets"), nb::arg("n_threads"),
         "Counts of the tokens in columns hash % n_buckets: (row pointers, columns, counts).");
     m.def(
+        "distinct_tokens",
+        [](const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets) {
+            TokenTable table;
+            std::vector<std::int32_t> place_of;
+            std::vector<std::int64_t> first;
+            each_token(bytes, offsets, [&](std::size_t i, const TokenKey& token) {
+                const std::uint32_t id = table.find_or_add(token);
+                if (id == first.size()) first.push_back(static_cast<std::int64_t>(i));
+                place_of.push_back(static_cast<std::int32_t>(id));
+            });
+            const std::vector<std::uint32_t> ids = in_byte_order(table);
+            std::vector<std::int32_t> rank(ids.size());
+            std::vector<std::int64_t> places(ids.size());
+            for (std::size_t i = 0; i < ids.size(); ++i) {
+                rank[ids[i]] = static_cast<std::int32_t>(i);
+                places[i] = first[ids[i]];
+            }
+            for (std::int32_t& place : place_of) place = rank[static_cast<std::size_t>(place)];
+            return std::make_tuple(give(std::move(places)), give(std::move(place_of)));
+        },
+        nb::arg("bytes"), nb::arg("offsets"),
+        "Different tokens in ascending order of their bytes: (where each first comes, the number of every token among them).");
+    m.def(
         "split_text",
         [](const nb::str& text, const TokenRules& rules) {
             Splitter splitter(rules);
-            const Texts seen = views(nb::make_tuple(text));
+            const Texts seen = texts_of(nb::make_tuple(text));
             nb::list tokens;
             splitter.split(seen[0], [&](const TokenKey& token) { tokens.append(nb::str(token.bytes, token.length)); });
             return tokens;
@@ -201,7 +205,7 @@ void bind_tokens(nb::module_& m) {
     m.def(
         "token_hash",
         [](const nb::str& token) {
-            const Texts seen = views(nb::make_tuple(token));
+            const Texts seen = texts_of(nb::make_tuple(token));
             ReadableCopy copy;
             return token_hash(copy.of(seen[0]));
         },

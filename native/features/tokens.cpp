@@ -356,4 +356,23 @@ CountRows hash_tokens(const Texts& texts, const TokenRules& rules, std::uint32_t
     });
 }
 
+std::vector<std::uint32_t> in_byte_order(const TokenTable& table) {
+    struct Place {
+        Merged token;
+        std::uint32_t id;
+    };
+    std::vector<Place> places;
+    places.reserve(table.size());
+    for (std::uint32_t id = 0; id < table.size(); ++id) places.push_back({{table[id], table[id].start(), 0, 0, -1}, id});
+    Pulse pulse;
+    std::sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
+        pulse.beat();
+        return a.token < b.token;
+    });
+    std::vector<std::uint32_t> ids;
+    ids.reserve(places.size());
+    for (const Place& place : places) ids.push_back(place.id);
+    return ids;
+}
+
 }  // namespace lw

@@ -44,4 +44,7 @@ CountRows look_up_tokens(const Texts& texts, const TokenRules& rules, const Toke
 // Counts tokens in columns token_hash(token) % n_buckets.
 CountRows hash_tokens(const Texts& texts, const TokenRules& rules, std::uint32_t n_buckets, int n_threads);
 
+// The numbers of a table's tokens in ascending order of their bytes.
+std::vector<std::uint32_t> in_byte_order(const TokenTable& table);
+
 }  // namespace lw

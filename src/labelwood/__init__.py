@@ -34,6 +34,7 @@ _HOMES = model_homes() | {
     "read_vocabulary": "labelwood.vocabulary.read",
     "resumable": "labelwood.storage.steps",
     "scorer": "labelwood.metrics.scorer",
+    "tune": "labelwood.tuning.tune",
     "write": "labelwood.data.writing.write",
 }
 
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from labelwood.storage.steps import resumable
     from labelwood.tagger.tagger import Tagger
     from labelwood.topk import TopK
+    from labelwood.tuning.tune import tune
     from labelwood.vocabulary.read import read_vocabulary
     from labelwood.vocabulary.vocabulary import Vocabulary
 

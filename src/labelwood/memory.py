@@ -21,5 +21,5 @@ def memory_text(n_bytes: int) -> str:
     """A size in the unit that reads best: '1.5 GB', '640 MB'."""
     for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if n_bytes >= size:
-            return f"{n_bytes / size:.3g} {unit}"
+            return f"{n_bytes / size:.3g} {unit}" if n_bytes < 1000 * size else f"{n_bytes / size:.0f} {unit}"
     return f"{n_bytes} bytes"

@@ -30,6 +30,10 @@ OTHER = {
     "hierarchicalxc": {"encoding_dim": 12, "link": "log-sigmoid"},
     "glas": {"map": "nonlinear", "regularizer": "spreadout", "dim": 32},
     "dxml": {"embedding": "deepwalk", "n_neighbors": 3, "blend": 0.5, "temperature": 0.2, "hidden": 64, "n_models": 1},
+    "random": {"seed": 5},
+    "knn": {"n_neighbors": 3, "temperature": 0.1},
+    "leml": {"dim": 5, "reg": 0.1, "rounds": 2, "steps": 4},
+    "fastxml": {"n_trees": 5, "max_leaf": 3, "C": 0.5, "leaf_labels": 2},
     "ensemble": {"models": "popular,linear-tree,one-vs-all", "weights": "1,2,2"},
 }
 CONFIGURATIONS = {name: (name, QUICKER.get(name, {})) for name in model_names()} | {

@@ -45,6 +45,7 @@ PUBLISHED = {
         "smoothing": 0.1,
         "round_each": True,
         "start": pytest.approx(128**-0.5),
+        "shuffle": False,
     },
     # fastText 0.9.2, src/args.cc (supervised): lr 0.1, dim 100, epoch 5, minCount 1; vectors start in +-1 / dim.
     ("hsoftmax", "fasttext"): {
@@ -55,6 +56,7 @@ PUBLISHED = {
         "min_count": 1,
         "tree": "huffman",
         "start": pytest.approx(0.1),
+        "shuffle": False,
     },
     # Zhang et al., ICMR 2018, algorithms 1 and 2 (edges without weights, DeepWalk, means of label vectors, the nearest
     # cluster, mean of the neighbours' labels) and section 4.1: W1 d x 256, l = 100 for small data sets, 512 and 300 for
@@ -113,9 +115,13 @@ PUBLISHED = {
         "scoring": "product",
         "candidates": 0,
         "trees": 0,
+        "encoder": "auto",  # texts where there are some; figure 2: "the text encoder" is trained end to end
+        "text_training": "end-to-end",
+        "pooling": "cls",
+        "layer_decay": 1.0,
     },
     **{
-        # Table 4 (section C.1), row by row: max-len, C, alpha, epochs of both stages, rate of W, batch size.
+        # Table 4 (section C.1), row by row: max-len, C, alpha, epochs of both stages, rates of W and phi, batch size.
         ("elias", name): {
             "max_tokens": tokens,
             "n_clusters": clusters,
@@ -128,13 +134,14 @@ PUBLISHED = {
             "stage1_epochs": epochs // 3,
             "stage2_epochs": 2 * epochs // 3,
             "lr": rate,
+            "text_lr": text_rate,
             "batch_size": batch,
         }
-        for name, tokens, clusters, alpha, epochs, rate, batch in (
-            ("lf-amazontitles-131k", 32, 2048, 10, 60, 0.02, 512),
-            ("amazon-670k", 128, 8192, 10, 60, 0.01, 256),
-            ("wikipedia-500k", 128, 8192, 10, 45, 0.005, 256),
-            ("amazon-3m", 128, 32768, 20, 45, 0.002, 64),
+        for name, tokens, clusters, alpha, epochs, rate, text_rate, batch in (
+            ("lf-amazontitles-131k", 32, 2048, 10, 60, 0.02, 1e-4, 512),
+            ("amazon-670k", 128, 8192, 10, 60, 0.01, 1e-4, 256),
+            ("wikipedia-500k", 128, 8192, 10, 45, 0.005, 5e-5, 256),
+            ("amazon-3m", 128, 32768, 20, 45, 0.002, 2e-5, 64),
         )
     },
     # Guo et al., NeurIPS 2019, section 4 and table 1: "GLaS regularizer with regularization weight lambda = 10, input

@@ -69,8 +69,7 @@ def test_the_untouched_copy_answers_as_the_model(saved, tmp_path):
 
 NAMES = [
     "labels.counts", "feature_rank", "blocks.child_start", "blocks.bias", "blocks.top_bits", "blocks.top_rank",
-    "blocks.word_start", "blocks.words", "blocks.row_start", "blocks.row_offset", "blocks.payload_start",
-    "blocks.payload",
+    "blocks.word_start", "blocks.words", "blocks.payload_start", "blocks.payload",
 ]  # fmt: skip
 
 
@@ -101,14 +100,14 @@ def test_random_edits_of_an_array(saved, tmp_path, name):
         else:
             array[places] = array[rng.integers(0, len(array), len(places))]
         loaded += use(edited.write())
-    if name in ("blocks.top_bits", "blocks.top_rank", "blocks.words", "blocks.row_offset", "blocks.payload"):
+    if name in ("blocks.top_bits", "blocks.top_rank", "blocks.words", "blocks.payload"):
         assert loaded == 30  # these cannot be told from good ones without reading all: they must be harmless
 
 
 def test_infinite_and_undefined_weights_give_no_warning_and_no_nan(saved, tmp_path):
     for half in (np.inf, -np.inf, np.nan, 65504):
         edited = Edited(saved, tmp_path / "e")
-        edited.arrays["blocks.payload"][::3] = np.float16(half).view(np.uint16)
+        edited.arrays["blocks.payload"][::3] = np.float16(half).view(np.uint16) >> 8
         assert use(edited.write())
 
 

@@ -20,6 +20,7 @@ COMMANDS = [
     "evaluate",
     "compare",
     "reproduce",
+    "shrink",
     "explain",
     "inspect",
     "models",

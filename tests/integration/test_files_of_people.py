@@ -148,6 +148,13 @@ def test_evaluation_and_explanation_read_the_columns_of_training(cli, tmp_path):
     assert cli("explain", model, "--data", path, "--row", 1).code == 0
 
 
+def test_the_title_of_a_narrow_table_stays_on_one_line(cli, shop, tmp_path):
+    named = tmp_path / "items of the spring catalogue, second edition.csv"
+    named.write_text(ITEMS)
+    shown = cli("evaluate", shop[0], named, "-k", 1).out.splitlines()
+    assert f"{shop[0]} on {named}: 5 rows, per cent" in shown
+
+
 def test_several_label_columns(cli, tmp_path):
     path = tmp_path / "items.csv"
     path.write_text("text,tag1,tag2\napple pie,apple,dessert\norange juice,drink,\ncake,dessert,\n")

@@ -116,6 +116,62 @@ def test_evaluation_knows_the_hierarchy(cli, folder, corpus):
     assert "hF1" in cli("evaluate", folder, corpus).out
 
 
+def test_rules_of_parents_and_children(cli, folder, asked, corpus, tmp_path):
+    above = json.loads(
+        cli("predict", folder, asked, "-k", 1, "--rule", "ancestors", "--lang", "sv").out.splitlines()[0]
+    )
+    assert [answer["name"] for answer in above["labels"]] == ["djur", "hundar"]
+    pair = tmp_path / "pair.jsonl"
+    pair.write_text(json.dumps({"text": "koira eläin"}), encoding="utf-8")
+    plain, specific = (
+        {answer["label"] for answer in json.loads(cli("predict", folder, pair, "-k", 4, *rule).out)["labels"]}
+        for rule in ((), ("--rule", "specific"))
+    )
+    assert plain - specific == {"http://x/animals"}
+    table = tmp_path / "tagged.csv"
+    done = cli("predict", folder, asked, "-k", 1, "--rule", "ancestors", "--reasons", "--out", table)
+    assert done.code == 0, done.err
+    with table.open(encoding="utf-8") as stream:
+        row = next(csv.DictReader(stream))
+    assert row["tags"].startswith("http://x/animals")
+    assert "http://x/dogs" in row["tags"]
+    assert "koira" in row["reasons"]
+    figures = [
+        json.loads(cli("evaluate", folder, corpus, "-k", 1, "--json", *rule).out)["metrics"]
+        for rule in ((), ("--rule", "ancestors"))
+    ]
+    # Dogs and cats each bring animals, which sorts before them and no such row has as a tag of its own.
+    assert figures[0]["P@1"] == 100
+    assert figures[1]["P@1"] == 50
+
+
+def test_a_rule_that_cannot_be_applied_is_refused(cli, folder, asked, tagger, jsonl):
+    wrong = cli("predict", folder, asked, "--rule", "parents")
+    assert wrong.code == 2
+    assert "unknown rule 'parents'; known: ancestors, specific" in wrong.err
+    for command in ("predict", "evaluate"):
+        refused = cli(command, tagger, jsonl, "--rule", "specific")
+        assert refused.code == 2
+        assert "was trained without --vocab" in refused.err
+
+
+def test_evaluation_shows_the_branches(cli, folder, corpus, tmp_path):
+    branches = {
+        part["branch"]: part for part in json.loads(cli("evaluate", folder, corpus, "-k", 1, "--json").out)["branches"]
+    }
+    # Nine rows of animals, dogs and cats; of three with traffic and motoring, traffic alone is answered.
+    assert branches["eläimet"] == {
+        "branch": "eläimet", "true": 9, "given": 9, "right": 9, "precision": 100, "recall": 100, "f1": 100
+    }  # fmt: skip
+    assert branches["liikenne"]["right"] == 3
+    assert branches["motoring"] == {
+        "branch": "motoring", "true": 3, "given": 0, "right": 0, "precision": 0, "recall": 0, "f1": 0
+    }  # fmt: skip
+    shown = cli("evaluate", folder, corpus, "-k", 1, "--html", tmp_path / "page.html").out
+    assert "By branch of the vocabulary, the 1 best answers" in shown
+    assert "By branch of the vocabulary" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_an_explanation_names_the_label(cli, folder):
     shown = cli("explain", folder, "koiran kanssa", "--lang", "sv").out
     assert "hundar (http://x/dogs)" in shown

@@ -32,13 +32,14 @@ NOT_IMPORTED = {"dev", "docs"}
 # Where the modules of an extra may be imported: the files that say which extra is missing, and those behind them.
 PLACES = {
     "excel": ("data/",),
-    "parquet": ("data/",),
+    "parquet": ("data/", "cluster/predictions.py"),  # Ray Data brings it too
     "pdf": ("data/reading/documents.py",),
     "neural": ("models/neural/", "neighbors/approximate.py"),
     "text": ("models/neural/",),
     "report": ("report/",),
     "hub": ("hub.py",),
     "serve": ("server/",),
+    "cluster": ("cluster/",),
     "languages": ("features/stems.py",),
     "vocabulary": ("vocabulary/",),
 }

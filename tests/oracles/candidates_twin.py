@@ -19,7 +19,14 @@ def table_of(row, runs, said, answers, arrays, settings):
     """
     n_labels = len(arrays["label_rows"])
     unit = row / (np.linalg.norm(row) or 1)
-    similar = arrays["train"] @ unit
+    sizes = np.count_nonzero(arrays["train"], axis=0)
+    asked, left = np.zeros(len(row)), settings["most_postings"]
+    for column in sorted(np.flatnonzero(row), key=lambda column: (sizes[column], column)):
+        left -= sizes[column]
+        if left < 0:
+            break
+        asked[column] = unit[column]
+    similar = arrays["train"] @ asked
     near = list(ranked(similar, np.flatnonzero(similar > 0).tolist()))[: settings["n_near"]]
     total = sum(similar[r] for r in near)
     votes, closest, first = (np.zeros(n_labels) for _ in range(3))
@@ -29,6 +36,10 @@ def table_of(row, runs, said, answers, arrays, settings):
             closest[label] = max(closest[label], similar[r])
             first[label] += place < 5
     proposed = {label for answer in answers for label, _ in answer} | set(np.flatnonzero(votes > 0).tolist())
+    learned = arrays.get("learned")
+    if learned is not None:
+        of_labels, learned_order = learned_votes(row, learned, arrays["train_labels"], settings)
+        proposed |= set(learned_order[: settings["most_learned"]])
     shares, strengths, name_ranks = np.zeros(n_labels), np.zeros(n_labels), np.full(n_labels, 99.0)
     if arrays["word_labels"] is not None:
         weights = np.where(row != 0, np.maximum(np.abs(row), 1e-6), 0) @ arrays["column_words"]
@@ -79,8 +90,29 @@ def table_of(row, runs, said, answers, arrays, settings):
         columns += [beside[label], arrays["label_rows"][label], np.count_nonzero(row)]
         columns += [max(answer[0][1], 1e-9) if answer else 1e-9 for answer in answers]
         columns += [similar[near[0]] if near else 0.0, n_sides]
+        if learned is not None:
+            rank = learned_order.index(label) if label in learned_order[:99] else 99
+            columns += [*of_labels[:, label], rank]
         table[label] = columns
     return table
+
+
+def learned_votes(row, learned, train_labels, settings):
+    """((votes, closest, first ten) of every label, labels by their votes) from the nearest rows of a learned space."""
+    place = row @ learned["projection"]
+    of_labels = np.zeros((3, train_labels.shape[1]))
+    if not np.abs(place).max() > 0:
+        return of_labels, []
+    coarse = np.rint(place / np.abs(place).max() * 127) / 127 * np.abs(place).max() / np.linalg.norm(place)
+    similar = learned["rows"] @ coarse
+    near = ranked(similar, np.flatnonzero(similar > 0).tolist())[: settings["n_learned"]]
+    weights = {r: (min(similar[r], 1) + 1e-3) ** 8 for r in near}
+    for number, r in enumerate(near):
+        for label in np.flatnonzero(train_labels[r]):
+            of_labels[0, label] += weights[r] / max(sum(weights.values()), 1e-9)
+            of_labels[1, label] = max(of_labels[1, label], similar[r])
+            of_labels[2, label] += number < 10
+    return of_labels, ranked(of_labels[0], np.flatnonzero(of_labels[0] > 0).tolist())
 
 
 def margin_of(trees, item):

@@ -9,6 +9,7 @@ from labelwood.models.linear.weight_blocks import Nodes, Rows, SolverOptions, We
 from labelwood.progress import SILENT
 
 LARGEST_HALF = np.float32(65504)
+FULL_ROW = 255  # of weight blocks
 LOWEST_SCORE = -80.0  # of a path: exp of less is 0 in a float
 
 # What an error costs, stated once: C * SLACK_SCALE * max(0, 1 - margin)^2, or C * log(1 + exp(-margin)).
@@ -150,44 +151,119 @@ def decode(blocks):
     n_top = max(1, -(-blocks.n_features // 4096))
     for b in range(len(a["child_start"]) - 1):
         first, n = int(a["child_start"][b]), int(a["child_start"][b + 1] - a["child_start"][b])
-        words = a["words"][2 * int(a["word_start"][b]) : 2 * int(a["word_start"][b + 1])]
-        offsets = a["row_offset"][int(a["row_start"][b]) : int(a["row_start"][b + 1])]
-        payload = a["payload"][int(a["payload_start"][b]) : int(a["payload_start"][b + 1])]
-        next_word = 0
+        words = a["words"].reshape(-1, 3)[int(a["word_start"][b]) : int(a["word_start"][b + 1])].tolist()
+        payload = np.asarray(a["payload"][int(a["payload_start"][b]) : int(a["payload_start"][b + 1])])
+        scale = a["scale"][first : first + n] if "scale" in a else None
+        next_word = end = 0
         for top in range(n_top):
             bits = int(a["top_bits"][b * n_top + top])
             if int(a["top_rank"][b * n_top + top]) != next_word:
-                raise ValueError(f"block {b}: the rank of top word {top} is not the number of words before it")
+                raise ValueError(f"block {b}: the rank of top number {top} is not the number of words before it")
             for word in (top * 64 + i for i in range(64) if bits >> i & 1):
-                features, place = int(words[2 * next_word]), int(words[2 * next_word + 1])
-                row, at = place & 0xFFFFFFFF, place >> 32
-                for feature in (word * 64 + i for i in range(64) if features >> i & 1):
-                    children, weights = _entry(payload[at + int(offsets[row]) :], n)
+                low, high, offset = words[next_word]
+                if offset != end:
+                    raise ValueError(f"block {b}: word {word} does not begin where the one before ends")
+                features = [word * 64 + i for i in range(64) if (low | high << 32) >> i & 1]
+                rows, end = _rows(payload, end, len(features), n, scale)
+                for feature, (children, weights) in zip(features, rows, strict=True):
                     dense[feature, first + children] = weights
-                    row += 1
                 next_word += 1
-        if 2 * next_word != len(words):
-            raise ValueError(f"block {b}: {len(words) // 2} words, but the bitmap names {next_word}")
+        if next_word != len(words) or end != len(payload):
+            raise ValueError(f"block {b}: {len(words)} words in {len(payload)} bytes, but {next_word} in {end}")
     return dense, np.asarray(a["bias"], np.float32)
 
 
-def _entry(payload, n_children):
-    count = int(payload[0])
-    if count == n_children:
-        return np.arange(n_children), payload[1 : 1 + count].view(np.float16)
-    ids = (count + 1) // 2
-    children = np.ascontiguousarray(payload[1 : 1 + ids]).view(np.uint8)[:count]
-    return children.astype(np.int64), payload[1 + ids : 1 + ids + count].view(np.float16)
+def _rows(payload, at, n_rows, n_children, scale):
+    """(children and weights of each row of a word, where the word ends)."""
+    codes = payload[at : at + n_rows].tolist()
+    at += n_rows
+    size = 2 if scale is None else 1
+    rows = []
+    for code in codes:
+        names = payload[at : at + _size_of_names(code, n_children)]
+        at += len(names)
+        if code == FULL_ROW:
+            children = np.arange(n_children)
+        elif code <= n_children // 8:
+            children = names.astype(np.int64)
+        else:
+            children = np.flatnonzero(np.unpackbits(names, bitorder="little"))
+            if len(children) != code or children[-1] >= n_children:
+                raise ValueError(f"a bitmap of {n_children} children names {children}, but the code is {code}")
+        raw = np.ascontiguousarray(payload[at : at + size * len(children)])
+        at += size * len(children)
+        weights = raw.view(np.float16) if scale is None else raw.view(np.int8).astype(np.float32) * scale[children]
+        rows.append((children, weights))
+    return rows, at
+
+
+def _size_of_names(code, n_children):
+    """The bytes that say which children a row of this code has weights for."""
+    if code == FULL_ROW:
+        return 0
+    return code if code <= n_children // 8 else -(-n_children // 8)
 
 
 def encode(weights, bias, n_features=None, children_per_block=256):
-    """Weight blocks of a dense (n_features, n_children) matrix, made from the format's description."""
+    """Weight blocks in half floats of a dense (n_features, n_children) matrix, made from the format's description."""
     weights = np.asarray(weights, np.float32)
     n_features = weights.shape[0] if n_features is None else n_features
     n_top = max(1, -(-n_features // 4096))
+    parts = {name: [] for name in ("top_bits", "top_rank", "words", "payload")}
+    starts = {name: [0] for name in ("child_start", "word_start", "payload_start")}
+    for first in range(0, weights.shape[1], children_per_block):
+        block = weights[:, first : first + children_per_block]
+        top, words, payload = [0] * n_top, [], b""
+        used = np.flatnonzero((block != 0).any(axis=1))
+        for word in np.unique(used // 64).tolist():
+            top[word >> 6] |= 1 << (word & 63)
+            features = used[used // 64 == word].tolist()
+            bits = sum(1 << (feature & 63) for feature in features)
+            words += [bits & 0xFFFFFFFF, bits >> 32, len(payload)]
+            payload += _encoded_rows(block[features])
+        parts["top_bits"] += top
+        parts["top_rank"] += [sum(t.bit_count() for t in top[:i]) for i in range(n_top)]
+        parts["words"] += words
+        parts["payload"] += payload
+        for name, more in zip(starts, (block.shape[1], len(words) // 3, len(payload)), strict=True):
+            starts[name].append(starts[name][-1] + more)
+    kinds = {"top_bits": np.uint64, "top_rank": np.uint32, "words": np.uint32, "payload": np.uint8}
+    arrays = {name: np.array(values, kinds[name]) for name, values in parts.items()}
+    arrays |= {name: np.array(values, np.int64) for name, values in starts.items()}
+    arrays["bias"] = np.asarray(bias, np.float32)
+    return WeightBlocks(n_features, arrays)
+
+
+def _encoded_rows(of_word):
+    codes, rows = [], b""
+    for row in of_word:
+        children = np.flatnonzero(row)
+        full = len(children) >= min(FULL_ROW, len(row))  # a list may not be as long as the code of a full row
+        children = np.arange(len(row)) if full else children
+        codes.append(FULL_ROW if full else len(children))
+        if not full:
+            there = np.packbits(row != 0, bitorder="little")
+            rows += (children.astype(np.uint8) if len(children) <= len(row) // 8 else there).tobytes()
+        rows += half_rounded(row[children]).astype(np.float16).tobytes()
+    return bytes(codes) + rows
+
+
+def replace_weights(blocks, old, new):
+    """Write `new` for every half-float weight `old` of blocks whose payload has that pair of bytes nowhere else."""
+    before, after = (np.float16(value).tobytes() for value in (old, new))
+    payload = blocks.arrays["payload"]
+    payload[:] = np.frombuffer(payload.tobytes().replace(before, after), np.uint8)
+
+
+def old_arrays(weights, bias, children_per_block=256, scale=None):
+    """The arrays of earlier versions' blocks, made from the description in models/linear/old_blocks.hpp.
+
+    scale: one number a child; the weights are then whole multiples of it and stored as bytes.
+    """
+    weights = np.asarray(weights, np.float32)
+    n_top = max(1, -(-weights.shape[0] // 4096))
     parts = {name: [] for name in ("top_bits", "top_rank", "words", "row_offset", "payload")}
     starts = {name: [0] for name in ("child_start", "word_start", "row_start", "payload_start")}
-    sizes = dict.fromkeys(starts, 0)
     for first in range(0, weights.shape[1], children_per_block):
         block = weights[:, first : first + children_per_block]
         top = [0] * n_top
@@ -201,24 +277,21 @@ def encode(weights, bias, n_features=None, children_per_block=256):
             words[-2] |= 1 << (feature & 63)
             offsets.append(len(payload) - word_at)
             children = np.flatnonzero(block[feature])
-            dense = len(children) == block.shape[1]
             payload.append(len(children))
-            if not dense:
-                ids = children.astype(np.uint8).tolist() + [0] * (len(children) % 2)
-                payload += np.array(ids, np.uint8).view(np.uint16).tolist()
-            payload += half_rounded(block[feature, children]).astype(np.float16).view(np.uint16).tolist()
+            if len(children) < block.shape[1]:
+                payload += _in_units(children.astype(np.uint8))
+            row = block[feature, children]
+            if scale is None:
+                payload += half_rounded(row).astype(np.float16).view(np.uint16).tolist()
+            else:
+                payload += _in_units(np.rint(row / scale[first + children]).astype(np.int8).view(np.uint8))
         parts["top_bits"] += top
         parts["top_rank"] += [sum(t.bit_count() for t in top[:i]) for i in range(n_top)]
         for name, values in (("words", words), ("row_offset", offsets), ("payload", payload)):
             parts[name] += values
-        for name, more in (
-            ("child_start", block.shape[1]),
-            ("word_start", len(words) // 2),
-            ("row_start", len(offsets)),
-            ("payload_start", len(payload)),
-        ):
-            sizes[name] += more
-            starts[name].append(sizes[name])
+        lengths = (block.shape[1], len(words) // 2, len(offsets), len(payload))
+        for name, more in zip(starts, lengths, strict=True):
+            starts[name].append(starts[name][-1] + more)
     kinds = {
         "top_bits": np.uint64,
         "top_rank": np.uint32,
@@ -229,7 +302,13 @@ def encode(weights, bias, n_features=None, children_per_block=256):
     arrays = {name: np.array(values, kinds[name]) for name, values in parts.items()}
     arrays |= {name: np.array(values, np.int64) for name, values in starts.items()}
     arrays["bias"] = np.asarray(bias, np.float32)
-    return WeightBlocks(n_features, arrays)
+    if scale is not None:
+        arrays["scale"] = np.asarray(scale, np.float32)
+    return arrays
+
+
+def _in_units(numbers):
+    return np.append(numbers, np.zeros(len(numbers) % 2, np.uint8)).astype(np.uint8).view(np.uint16).tolist()
 
 
 # top-k and tree search

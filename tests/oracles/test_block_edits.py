@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelwood import _native
+from labelwood.errors import ModelFileError
 from labelwood.models.linear.block_edits import BlockRange, joined_blocks, stored_as
 from labelwood.models.linear.weight_blocks import WeightBlocks
 
@@ -61,12 +62,42 @@ def test_byte_blocks_hold_the_rounded_weights(seed, n_children, n_features, dens
     x[2] = 0
     expected = x.astype(np.float64) @ as_bytes(weights).astype(np.float64) + bias
     np.testing.assert_allclose(margins(small, x), expected, atol=1e-4 * (1 + np.abs(x).sum() / 50))
-    # Bytes made from bytes are the same bytes, and half floats made from them nearly the same weights.
+    decoded, _ = twin.decode(small)
+    np.testing.assert_array_equal(decoded, as_bytes(weights))
+    # Bytes made from bytes are the same bytes, also by way of half floats.
     again = stored_as(stored_as(small, "half", 1), "int8", 1)
     for name in small.arrays:
-        if name != "scale":
-            np.testing.assert_array_equal(again.arrays[name], small.arrays[name])
-    np.testing.assert_allclose(again.arrays["scale"], small.arrays["scale"], rtol=1e-3)
+        np.testing.assert_array_equal(again.arrays[name], small.arrays[name])
+
+
+@settings(max_examples=30, deadline=None)
+@given(*SHAPES, st.booleans())
+def test_blocks_of_earlier_versions_become_todays_blocks(seed, n_children, n_features, density, bytes_):
+    blocks, weights, bias = random_blocks(seed, n_children, n_features, density)
+    small = stored_as(blocks, "int8", 1)
+    wanted = small if bytes_ else stored_as(blocks, "half", 1, 1e-9)
+    old = (
+        twin.old_arrays(*twin.decode(small), scale=small.arrays["scale"]) if bytes_ else twin.old_arrays(weights, bias)
+    )
+    found = WeightBlocks.from_arrays(n_features, {f"b.{name}": array for name, array in old.items()}, "b.")
+    assert found.arrays.keys() == wanted.arrays.keys()
+    for name in found.arrays:
+        np.testing.assert_array_equal(found.arrays[name], wanted.arrays[name], name)
+
+
+def test_damaged_blocks_of_earlier_versions_are_converted_without_leaving_them():
+    _, weights, bias = random_blocks(7, 40, 300, 0.4)
+    good = twin.old_arrays(weights, bias)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        arrays = {name: array.copy() for name, array in good.items()}
+        for name in ("top_bits", "top_rank", "words", "row_offset", "payload"):
+            place = rng.integers(len(arrays[name]))
+            arrays[name][place] = rng.integers(0, np.iinfo(arrays[name].dtype).max, dtype=arrays[name].dtype)
+        WeightBlocks.from_arrays(300, arrays, "")
+    for name in good:
+        with pytest.raises(ModelFileError, match="the weight blocks are damaged"):
+            WeightBlocks.from_arrays(300, {**good, name: good[name][:-1]}, "")
 
 
 def test_every_level_gives_the_same_margins_of_bytes():
@@ -115,7 +146,7 @@ def test_damaged_blocks_are_rebuilt_without_leaving_them(bytes_):
     rng = np.random.default_rng(0)
     for _ in range(60):
         arrays = {name: array.copy() for name, array in blocks.arrays.items()}
-        for name in ("top_bits", "top_rank", "words", "row_offset", "payload"):
+        for name in ("top_bits", "top_rank", "words", "payload"):
             place = rng.integers(len(arrays[name]))
             arrays[name][place] = rng.integers(0, np.iinfo(arrays[name].dtype).max, dtype=arrays[name].dtype)
         damaged = WeightBlocks(300, arrays)

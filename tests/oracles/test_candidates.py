@@ -13,11 +13,11 @@ _spec = importlib.util.spec_from_file_location("candidates_twin", Path(__file__)
 twin = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(twin)
 
-N_FEATURES, N_ROWS, N_WORDS, N_LABELS, N_RUNS = 30, 50, 12, 25, 15
+N_FEATURES, N_ROWS, N_WORDS, N_LABELS, N_RUNS = 30, 50, 12, 70, 15
 FIRST_RUN = N_FEATURES + 2  # columns between that are none of the sides'
 SETTINGS = {
     "n_near": 7, "least_share": 0.2, "smallest_share": 0.5, "whole": 0.97, "most_names": 3, "n_sure": 2,
-    "most_beside": 4, "least_letters": 0.3, "most_letters": 2,
+    "most_beside": 4, "least_letters": 0.3, "most_letters": 2, "most_postings": 40, "n_learned": 12, "most_learned": 3,
 }  # fmt: skip
 
 
@@ -31,7 +31,14 @@ def csr(dense):
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32)
 
 
-def problem(seed, names=True):
+def in_bytes(lines):
+    """(bytes, scales, the lines that these stand for)."""
+    scale = np.maximum(np.abs(lines).max(axis=1), 1e-9).astype(np.float32) / 127
+    small = np.rint(lines / scale[:, None]).astype(np.int8)
+    return small, scale, small * scale[:, None]
+
+
+def problem(seed, names=True, learned=False):
     """(native sides, the same arrays dense)."""
     random = np.random.default_rng(seed)
     train = random_matrix(random, N_ROWS, N_FEATURES, 0.2)
@@ -49,7 +56,18 @@ def problem(seed, names=True):
     arrays["letters"] = letters / np.maximum(np.linalg.norm(letters, axis=0), 1e-9)
     sides = _native.CandidateSides(N_FEATURES, arrays["label_rows"])
     label_starts, labels, _ = csr(arrays["train_labels"].astype(np.float32))
-    sides.near(*csr(train.T), label_starts, labels, SETTINGS["n_near"])
+    small, scale, arrays["train"] = in_bytes(train.T)
+    arrays["train"] = arrays["train"].T
+    filled = np.flatnonzero(train.T)
+    starts, rows, _ = csr(train.T)
+    near = SETTINGS["n_near"], SETTINGS["most_postings"]
+    sides.near(starts, rows, small.ravel()[filled], scale, label_starts, labels, *near)
+    if learned:
+        projection, rows = random.normal(size=(N_FEATURES, 8)), random.normal(size=(N_ROWS, 8))
+        *projected, wide_projection = in_bytes(projection)
+        *placed, wide_rows = in_bytes(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+        sides.learned(*projected, *placed, SETTINGS["n_learned"], SETTINGS["most_learned"])
+        arrays["learned"] = {"projection": wide_projection, "rows": wide_rows}
     sides.beside(*csr(arrays["beside"]), SETTINGS["n_sure"], SETTINGS["most_beside"])
     sides.letters(*csr(arrays["letters"]), FIRST_RUN, SETTINGS["least_letters"], SETTINGS["most_letters"])
     sides.phrases(arrays["phrase_right"])
@@ -97,11 +115,11 @@ def queries(seed, n_models, n_rows=20, width=6):
     return x, runs, said, answers, (*asked, *flat)
 
 
-@pytest.mark.parametrize("names", [True, False])
+@pytest.mark.parametrize(("names", "learned"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("n_models", [1, 2])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_table_is_that_of_the_twin(seed, n_models, names):
-    sides, arrays = problem(seed, names)
+def test_the_table_is_that_of_the_twin(seed, n_models, names, learned):
+    sides, arrays = problem(seed, names, learned)
     x, runs, said, answers, asked = queries(seed, n_models)
     counts, labels, table = sides.table(*asked, 2)
     assert counts.sum() == len(labels) == len(table)
@@ -155,6 +173,32 @@ def test_boosted_trees_are_those_of_the_twin(seed, negative_weight):
     for mine, twins in zip((feature, cut, left), expected, strict=True):
         np.testing.assert_array_equal(mine, twins)
     np.testing.assert_allclose(value, expected_value, rtol=1e-3, atol=1e-6)
+
+
+def test_a_space_that_does_not_fit_is_refused():
+    sides, _ = problem(0)
+    lines, scales = np.zeros((N_FEATURES, 8), np.int8), np.ones(N_FEATURES, np.float32)
+    for n_rows, n_dims in ((N_ROWS - 1, 8), (N_ROWS, 7)):
+        with pytest.raises(ValueError, match="a vector for each"):
+            sides.learned(lines, scales, np.zeros((n_rows, n_dims), np.int8), np.ones(n_rows, np.float32), 3, 3)
+
+
+def test_late_trees_ask_the_best_alone_and_give_whole_margins():
+    sides, _ = problem(5)
+    x, _, _, _, asked = queries(5, 2)
+    counts, _, table = sides.table(*asked, 1)
+    trees = list(random_trees(np.random.default_rng(2), table.shape[1], n_trees=120))
+    trees[3] = trees[3] * 0.9 ** np.arange(120, dtype=np.float32)[:, None]  # as boosting: late trees add little
+    k = 2
+    assert counts.max() > 20 + 4 * k  # so that some candidates are left out
+    best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
+    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), *asked, 1, best, chances)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    for row in range(len(x)):
+        here = slice(starts[row], starts[row + 1])
+        expected = sorted((twin.margin_of(trees, item) for item in table[here]), reverse=True)[:k]
+        n = len(expected)
+        np.testing.assert_allclose(chances[row, :n], 1 / (1 + np.exp(-np.array(expected))), rtol=1e-5)
 
 
 @pytest.mark.parametrize("k", [1, 4, 40])

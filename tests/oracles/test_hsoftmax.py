@@ -59,6 +59,25 @@ def test_training_is_the_plain_gradient_step(problem, plt):
     assert np.abs(ours[1] - decisions).max() > 0.01  # it did move
 
 
+def test_rows_that_are_not_shuffled_come_in_their_order_in_every_epoch(problem):
+    random, x, _, bias, codes = problem
+    y = sparse.csr_matrix(np.eye(N_LABELS, dtype=np.float32)[random.integers(0, N_LABELS, N_ROWS)])
+    vectors, decisions = vectors_for(random, codes, plt=False)
+    ours = vectors.copy(), decisions.copy()
+    given = random.permutation(N_ROWS).astype(np.int32)
+    order = given.copy()
+    _native.hsoftmax_fit(
+        *rows_of(x), bias, y.indptr.astype(np.int64), y.indices.astype(np.int32), codes.child, codes.place_of_label,
+        codes.place_of_inner, *ours, order, plt=False, rate=0.7, epochs=2, seed=3, n_threads=1,
+        progress=lambda *_: None, shuffle=False,
+    )  # fmt: skip
+    np.testing.assert_array_equal(order, given)
+    visits = [(row, y.indices[y.indptr[row]]) for row in np.tile(given, 2)]
+    expected = twin.train(rows_of(x), bias, y, codes, vectors, decisions, visits, 0.7, False)
+    for got, wanted in zip(ours, expected, strict=True):
+        np.testing.assert_allclose(got, wanted, atol=2e-5)
+
+
 @pytest.mark.parametrize("dim", [5, 16, 40])
 def test_fit_is_plain_gradient_descent_from_the_starting_vectors(dim):
     """One row with one label, so that order and draw are known; fastText's start is the first of the three."""

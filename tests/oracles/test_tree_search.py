@@ -286,8 +286,7 @@ def test_margins_that_are_no_numbers_come_last(link):
     weights = np.zeros((2, 40), np.float32)
     weights[:, ::2] = 1
     blocks = twin.encode(weights, np.linspace(0, 1, 40))
-    payload = blocks.arrays["payload"]
-    payload[payload == np.float16(1).view(np.uint16)] = np.float16(np.inf).view(np.uint16)
+    twin.replace_weights(blocks, 1, np.inf)
     tree = LabelTree.from_shape([0], [40], np.arange(40))
     native = _native.SearchTree(
         blocks.native, tree.first_child, tree.n_children, tree.first_label, tree.n_labels_in, tree.label_order,

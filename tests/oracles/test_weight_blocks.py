@@ -45,20 +45,20 @@ def test_every_half_float_is_read_as_numpy_reads_it(level):
     """All 65536 halves as weights: 256 features of 256 children, with other children absent and present."""
     halves = np.arange(65536, dtype=np.uint16).reshape(256, 256)
     ones = np.ones(1, np.float32)
-    for listed in (False, True):  # as full rows, and as lists of 128 of the 256 children
-        blocks = twin.encode(np.ones((256, 256), np.float32), np.zeros(256))
-        payload = blocks.arrays["payload"].reshape(256, 257)
-        payload[:, 1:] = halves
-        if listed:
-            part = np.zeros((256, 256), np.float32)
-            part[:, ::2] = 1
-            blocks = twin.encode(part, np.zeros(256))
-            blocks.arrays["payload"].reshape(256, 1 + 64 + 128)[:, 65:] = halves[:, ::2]
-        with np.errstate(invalid="ignore"):  # signalling NaNs
-            expected = halves.view(np.float16).astype(np.float32)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        expected = halves.view(np.float16).astype(np.float32)
+    for step, names in ((1, 0), (2, 32), (8, 32)):  # full rows, bitmaps of every second child, lists of every eighth
+        part = np.zeros((256, 256), np.float32)
+        part[:, ::step] = 1
+        blocks = twin.encode(part, np.zeros(256))
+        # Four words of 64 rows: codes first, then the rows.
+        of_words = blocks.arrays["payload"].reshape(4, -1)[:, 64:]
+        rows = of_words.reshape(256, -1).copy()
+        rows[:, names:] = np.ascontiguousarray(halves[:, ::step]).view(np.uint8)
+        of_words[:] = rows.reshape(4, -1)
         for feature in range(256):
             found = blocks.margins(0, np.array([feature], np.int32), ones)
-            wanted = expected[feature] if not listed else np.where(np.arange(256) % 2 == 0, expected[feature], 0)
+            wanted = np.where(np.arange(256) % step == 0, expected[feature], 0)
             np.testing.assert_array_equal(found, wanted)  # equal NaN places count as equal
 
 
@@ -115,7 +115,9 @@ def test_weights_beyond_the_range_become_the_largest_half():
 )
 def test_margins_and_top_k_equal_the_dense_product(seed, n_children, n_features, density, dense_query):
     rng = np.random.default_rng(seed)
-    used = rng.choice(n_features, min(n_features, 70), replace=False)
+    # Near each other they fill a word, far apart each has its own.
+    spread = n_features if rng.random() < 0.5 else min(n_features, 150)
+    used = rng.choice(spread, min(spread, 70), replace=False)
     weights = np.zeros((n_features, n_children), np.float32)
     weights[used] = rng.normal(size=(len(used), n_children)) * (rng.random((len(used), n_children)) < density)
     bias = rng.normal(size=n_children).astype(np.float32)
@@ -202,8 +204,7 @@ def test_margins_that_are_no_numbers_come_last():
     weights = np.zeros((2, 60), np.float32)
     weights[:, :40] = 1
     blocks = twin.encode(weights, np.arange(60, dtype=np.float32) / 100)
-    halves = blocks.arrays["payload"]
-    halves[halves == np.float16(1).view(np.uint16)] = np.float16(np.inf).view(np.uint16)
+    twin.replace_weights(blocks, 1, np.inf)
     labels, margins = top_k(blocks, np.array([[1, -1]], np.float32), 60)
     np.testing.assert_array_equal(labels, [[*range(59, 39, -1), *range(40)]])
     assert np.all(np.isneginf(margins[0, 20:]))
@@ -229,8 +230,8 @@ def starts(arrays, name, values):
         lambda a: starts(a, "child_start", [0, 256, 301]),
         lambda a: starts(a, "child_start", [1, 256, 300]),
         lambda a: starts(a, "child_start", [0, -1, 300]),
-        lambda a: starts(a, "word_start", [0, 1 << 40, len(a["words"]) // 2]),
-        lambda a: starts(a, "row_start", [0, len(a["row_offset"])]),
+        lambda a: starts(a, "word_start", [0, 1 << 40, len(a["words"]) // 3]),
+        lambda a: starts(a, "word_start", [0, len(a["words"]) // 3]),
         lambda a: starts(a, "payload_start", [0, 0, 5]),
         lambda a: {**a, "words": a["words"][:-1]},
         lambda a: {**a, "top_bits": a["top_bits"][:-1]},

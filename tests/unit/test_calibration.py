@@ -10,6 +10,7 @@ from labelwood.calibration.fit import calibrated, learnt
 from labelwood.calibration.fitted import FittedCalibration, bands_of
 from labelwood.calibration.held_out import HeldOut, as_unseen, held_out, parts_of, places
 from labelwood.calibration.isotonic import learnt_curve, pooled
+from labelwood.calibration.label_odds import VARIANCE, learnt_odds, with_odds
 from labelwood.calibration.rule import Assignment
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.errors import DataError, ModelFileError, ParamError
@@ -152,6 +153,81 @@ def test_rows_rule_is_the_best_for_rows_of_the_grid():
 
     assert rows_f1("f1-sample") > rows_f1("precision=0.9")
     assert rows_f1("f1-sample") > 0.99 * rows_f1("f1")
+
+
+def test_a_label_that_is_right_more_often_than_others_gets_better_odds():
+    rng = np.random.default_rng(0)
+    said = np.full(9000, 0.5)
+    labels = np.repeat(np.arange(3, dtype=np.int32), [4000, 4000, 1000])
+    hits = rng.random(9000) < np.array([0.8, 0.5, 0.2])[labels]
+    hits[8003:] = True  # the last label: few answers that say much
+    odds = learnt_odds(said[:8003], hits[:8003], labels[:8003], 4)
+    assert odds[0] == pytest.approx(4, rel=0.15)  # 0.8 / 0.2
+    assert odds[1] == 1 or odds[1] == pytest.approx(1, abs=0.1)
+    assert 0.7 < odds[2] <= 1  # three answers hardly move it
+    assert odds[3] == 1  # none do not at all
+
+
+def test_odds_are_those_of_logistic_regression():
+    rng = np.random.default_rng(1)
+    said, hits = rng.uniform(0.05, 0.95, 400), rng.random(400) < 0.7
+    found = np.log(learnt_odds(said, hits, np.zeros(400, np.int32), 1)[0])
+    margins, tried = np.log(said / (1 - said)), np.linspace(-2, 2, 4001)
+    likely = 1 / (1 + np.exp(-(margins[:, None] + tried)))
+    loss = -np.where(hits[:, None], np.log(likely), np.log(1 - likely)).sum(axis=0) + tried**2 / (2 * VARIANCE)
+    assert found == pytest.approx(tried[loss.argmin()], abs=2e-3)
+
+
+def test_with_odds_multiplies_odds():
+    assert with_odds(np.array([0.5, 0.0, 1.0]), np.array([3.0, 3.0, 3.0])).tolist() == [0.75, 0.0, 1.0]
+
+
+def test_labels_are_as_sure_as_their_own_answers():
+    held, counts = answers(n_rows=6000)
+    hit = np.random.default_rng(3).random(held.top.labels.shape) < np.where(held.top.labels % 2, 0.9, 0.3)
+    rows = np.repeat(np.arange(6000), held.top.k)[hit.ravel()]
+    y = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, held.top.labels[hit])), shape=held.y.shape)
+    calibration = learnt(HeldOut(held.top, y, 1), counts, Assignment.parse("precision=0.85"))
+    assert calibration.note == ""  # over all labels nothing is righter than 0.6
+    given = calibration.assigned(held.top)
+    assert np.mean(given.labels[given.labels >= 0] % 2 == 1) > 0.9
+    assert 0.85 <= shares(given, y)[0] < 0.91  # there is nothing between 0.3 and 0.9
+
+
+def test_labels_that_all_have_few_rows_are_assigned():
+    """Every row held out takes a third of its label's rows with it."""
+    words = [f"word{n}" for n in range(100)]
+    texts, labels = [f"{word} text" for word in words * 3], [[word] for word in words * 3]
+    tagger = lw.Tagger("one-vs-all", assign="f1", n_threads=1).fit(texts, labels)
+    assert tagger.calibration_.held_out["f1"] > 0.9
+    assert [[name for name, _ in row] for row in tagger.predict(texts[:100], assign=True)] == labels[:100]
+
+
+def test_folders_without_odds_are_read():
+    held, counts = answers(n_rows=1500)
+    calibration = learnt(held, counts, Assignment("f1"))
+    arrays = {name: array for name, array in calibration.arrays().items() if not name.startswith("odds")}
+    again = FittedCalibration.restore(arrays, calibration.facts(), counts)
+    assert np.all(again.odds == 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"odds": np.zeros(2, np.float32), "odds_labels": np.array([1, 2], np.int32)}, "odds"),
+        ({"odds": np.ones(2, np.float32), "odds_labels": np.array([2, 1], np.int32)}, "do not fit together"),
+        ({"odds": np.ones(1, np.float32), "odds_labels": np.array([1, 2], np.int32)}, "odds"),
+        ({"odds": np.ones(1, np.float32), "odds_labels": np.array([30], np.int32)}, "odds_labels"),
+        ({"odds": np.ones(1, np.float32), "odds_labels": None}, "do not fit together"),
+    ],
+)
+def test_damaged_odds_are_refused(changes, part):
+    held, counts = answers(n_rows=1500)
+    calibration = learnt(held, counts, Assignment("f1"))
+    arrays = {**calibration.arrays(), **changes}
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    with pytest.raises(ModelFileError, match=part):
+        FittedCalibration.restore(arrays, calibration.facts(), counts)
 
 
 def test_where_nothing_is_right_nothing_is_assigned():

@@ -103,8 +103,8 @@ def test_tools_and_labelwood_texts_become_runs(peers):
     compare = peers("compare")
     assert [run.title for run in compare.peer_runs("pecos,omikuji")] == ["pecos", "omikuji-parabel", "omikuji-bonsai"]
     assert compare.peer_runs("") == []
-    with pytest.raises(SystemExit, match=r"unknown tool fasttext; known: pecos, "):
-        compare.peer_runs("fasttext")
+    with pytest.raises(SystemExit, match=r"unknown tool annif; known: pecos, "):
+        compare.peer_runs("annif")
     run = compare.labelwood_run("one-vs-all C=2")
     assert run.options == ("model=one-vs-all", "C=2")
     assert run.file_name == "labelwood_model=one-vs-all_C=2.json"

@@ -162,7 +162,7 @@ def candidates_of(sides, rows):
     keys, table = sides.table(rows, 1)
     n_labels = len(sides.label_counts)
     return {
-        divmod(key, n_labels): dict(zip(column_names(()), item, strict=True))
+        divmod(key, n_labels): dict(zip(column_names(), item, strict=True))
         for key, item in zip(keys.tolist(), table.tolist(), strict=True)
     }
 
@@ -182,7 +182,7 @@ def test_names_that_stand_in_a_row_are_proposed():
 
 def test_names_are_found_in_texts_word_by_word():
     phrases = NamePhrases.of(("p:chrome", "Chrome OS", "os", "red apples"))
-    said = phrases.rows(["Chrome os and chrome", "apples, red", "a red apple"])
+    said = phrases.rows(["Chrome os and chrome", "apples, red", "a red apple"], 1)
     x, y = sparse.csr_matrix((3, 2), dtype=np.float32), matrix([[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
     sides = Sides(
         (Silent(2),), NearRows.of(x, y), None, Together.of(y), np.ones(4, np.int64), phrases.judged(said, y)
@@ -199,7 +199,7 @@ def test_names_are_found_in_texts_word_by_word():
 
 def test_every_name_of_a_label_is_looked_for():
     phrases = NamePhrases.of(("dogs\nfour-legged friend\nhounds", "cats"))
-    times = phrases.rows(["a hound", "My four-legged friend", "dogs, hounds and cats"])[:, :2].toarray()
+    times = phrases.rows(["a hound", "My four-legged friend", "dogs, hounds and cats"], 1)[:, :2].toarray()
     assert times.tolist() == [[1, 0], [1, 0], [2, 1]]
     kept = NamePhrases.restore(phrases.arrays())
     assert kept.label_names == phrases.label_names
@@ -325,8 +325,12 @@ def test_nearest_rows_are_those_of_a_full_product():
     y.data[:] = 1
     queries = sparse.random(30, 50, 0.1, "csr", np.float32, random_state=random)
     sides = Sides((Silent(50),), NearRows.of(x, y), None, Together.of(y), np.ones(20, np.int64))
-    unit = [m.toarray() / np.maximum(np.linalg.norm(m.toarray(), axis=1, keepdims=True), 1e-12) for m in (queries, x)]
-    similar = unit[0] @ unit[1].T
+    unit = queries.toarray() / np.maximum(np.linalg.norm(queries.toarray(), axis=1, keepdims=True), 1e-12)
+    near = sides.near
+    kept = sparse.csr_matrix((near.values, near.rows, near.starts), shape=(50, 200)).toarray() * near.scale[:, None]
+    rows = x.toarray() / np.maximum(np.linalg.norm(x.toarray(), axis=1, keepdims=True), 1e-12)
+    np.testing.assert_allclose(kept.T, rows, atol=0.005)
+    similar = unit @ kept
     assert (similar > 0).sum() > N_NEAR * 30
     for (row, label), known in candidates_of(sides, queries).items():
         near = [r for r in np.argsort(-similar[row], kind="stable")[:N_NEAR] if similar[row, r] > 0]

@@ -50,6 +50,10 @@ struct KeptMatrix {
 struct SidesHolder {
     std::vector<KeptMatrix> kept;
     std::vector<In<float>> of_labels;
+    In<std::int8_t> near_values;
+    In<float> near_scale;
+    In2<std::int8_t> learned_bytes[2];
+    In<float> learned_scales[2];
     Sides sides{};
 
     SidesHolder(std::int32_t n_features, In<float> label_rows) {
@@ -64,14 +68,34 @@ struct SidesHolder {
         return array.data();
     }
 
-    void near(In<std::int64_t> starts, In<std::int32_t> rows, In<float> values, In<std::int64_t> label_starts, In<std::int32_t> labels,
-              std::int32_t n_near) {
+    void near(In<std::int64_t> starts, In<std::int32_t> rows, In<std::int8_t> values, In<float> scale, In<std::int64_t> label_starts,
+              In<std::int32_t> labels, std::int32_t n_near, std::int64_t most_postings) {
         need(label_starts.size() >= 1 && n_near >= 1, "there must be rows to ask");
+        need(values.size() == rows.size() && static_cast<std::int32_t>(scale.size()) == sides.n_features,
+             "similar rows have a value for each entry and a scale for each column");
         const auto n_rows = static_cast<std::int64_t>(label_starts.size()) - 1;
-        kept.emplace_back(starts, rows, values, sides.n_features, n_rows);
-        const SparseRows by_column = kept.back().rows(n_rows);
+        kept.emplace_back(starts, rows, std::nullopt, sides.n_features, n_rows);
+        const SparsePattern by_column = kept.back().pattern(n_rows);
         kept.emplace_back(label_starts, labels, std::nullopt, n_rows, sides.n_labels);
-        sides.near = {by_column, kept.back().pattern(sides.n_labels), n_near};
+        near_values = values;
+        near_scale = scale;
+        sides.near = {by_column, near_values.data(), near_scale.data(), kept.back().pattern(sides.n_labels), n_near, most_postings};
+    }
+
+    void learned(In2<std::int8_t> projection, In<float> projection_scale, In2<std::int8_t> rows, In<float> row_scale, std::int32_t n_near,
+                 std::int32_t most_proposed) {
+        need(sides.near.labels.starts, "a learned space comes after the similar rows");
+        need(static_cast<std::int32_t>(projection.shape(0)) == sides.n_features && projection_scale.size() == projection.shape(0) &&
+                 static_cast<std::int64_t>(rows.shape(0)) == sides.near.labels.n_rows && row_scale.size() == rows.shape(0) &&
+                 rows.shape(1) == projection.shape(1) && rows.shape(1) >= 1 && rows.shape(1) <= 4096,
+             "a learned space has a vector for each feature and each row");
+        need(n_near >= 1 && most_proposed >= 1, "a learned space asks rows and proposes labels");
+        learned_bytes[0] = projection;
+        learned_bytes[1] = rows;
+        learned_scales[0] = projection_scale;
+        learned_scales[1] = row_scale;
+        sides.learned = {learned_bytes[0].data(), learned_scales[0].data(), learned_bytes[1].data(), learned_scales[1].data(),
+                         static_cast<std::int32_t>(rows.shape(1)), n_near, most_proposed};
     }
 
     void names(In<std::int64_t> column_starts, In<std::int32_t> column_words, In<std::int64_t> word_starts, In<std::int32_t> word_labels,
@@ -136,7 +160,7 @@ nb::tuple table(const SidesHolder& holder, In<std::int64_t> starts, In<std::int3
                 In2<std::int32_t> labels, In2<float> scores, std::int32_t n_models, int n_threads) {
     const AskedRows asked = checked_rows(holder, starts, columns, values, first_said, labels, scores, n_models);
     const auto n_rows = static_cast<std::size_t>(asked.rows.n_rows);
-    const auto n_columns = static_cast<std::size_t>(n_table_columns(n_models));
+    const auto n_columns = static_cast<std::size_t>(n_table_columns(n_models, holder.sides));
     struct Row {
         std::vector<std::int32_t> labels;
         std::vector<float> table;
@@ -179,11 +203,41 @@ nb::tuple table(const SidesHolder& holder, In<std::int64_t> starts, In<std::int3
                           nb::ndarray<nb::numpy, float, nb::ndim<2>>(all_values, {n_candidates, n_columns}, values_owner));
 }
 
+float chance_of(float margin, float weight) { return static_cast<float>(weight / (1 + std::exp(-static_cast<double>(margin)))); }
+
+// Fills room.sums with the margins of the candidates that may be among the k best, and room.items with their numbers: gives back how many.
+// The first trees look at all candidates. Those behind, which add less and less, look at the best by then.
+std::int64_t rank_candidates(const QuickTrees& trees, const float* favour, std::int32_t n_columns, std::int32_t k, CandidateRoom& room) {
+    constexpr std::size_t kFirstTrees = 40;
+    constexpr std::int64_t kSpare = 20, kOfEach = 4;
+    const auto n = static_cast<std::int64_t>(room.labels.size());
+    const std::int64_t kept = std::min(n, kSpare + kOfEach * k);
+    const std::size_t first = kept < n ? std::min(kFirstTrees, trees.n_trees()) : trees.n_trees();
+    room.items.resize(room.labels.size());
+    std::iota(room.items.begin(), room.items.end(), 0);
+    room.sums.assign(room.labels.size(), trees.base());
+    trees.add(room.table.data(), room.items.data(), n, n_columns, 0, first, room.sums.data());
+    if (kept == n) return n;
+    room.order.resize(room.labels.size());
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int32_t label = room.labels[i];
+        const auto margin = static_cast<float>(room.sums[i]);
+        room.order[i] = {favour ? chance_of(margin, favour[label]) : margin, static_cast<std::int32_t>(i)};
+    }
+    // Equal ones by label: the order of candidates is not to matter.
+    std::nth_element(room.order.begin(), room.order.begin() + kept, room.order.end(), [&](const Scored& a, const Scored& b) {
+        return a.score != b.score ? a.score > b.score : room.labels[a.label] < room.labels[b.label];
+    });
+    for (std::int64_t i = 0; i < kept; ++i) room.items[i] = room.order[i].label;
+    trees.add(room.table.data(), room.items.data(), kept, n_columns, first, trees.n_trees(), room.sums.data());
+    return kept;
+}
+
 void top_k(const SidesHolder& holder, const TreesHolder& ranker, In<std::int64_t> starts, In<std::int32_t> columns, In<float> values,
            std::int64_t first_said, In2<std::int32_t> labels, In2<float> scores, std::int32_t n_models, int n_threads,
            Out2<std::int32_t> best_labels, Out2<float> chances) {
     const AskedRows asked = checked_rows(holder, starts, columns, values, first_said, labels, scores, n_models);
-    const std::int32_t n_columns = n_table_columns(n_models);
+    const std::int32_t n_columns = n_table_columns(n_models, holder.sides);
     need(ranker.n_features == n_columns, "the ranker knows another table");
     need(static_cast<std::int64_t>(best_labels.shape(0)) == asked.rows.n_rows && best_labels.shape(1) >= 1 &&
              chances.shape(0) == best_labels.shape(0) && chances.shape(1) == best_labels.shape(1),
@@ -194,14 +248,12 @@ void top_k(const SidesHolder& holder, const TreesHolder& ranker, In<std::int64_t
     parallel_for(asked.rows.n_rows, n_threads, 8, [&](std::int64_t row, int) {
         thread_local CandidateRoom room;
         gather_candidates(holder.sides, asked, row, room);
-        const auto n = static_cast<std::int64_t>(room.labels.size());
-        room.margins.resize(room.labels.size());
-        ranker.trees.margins(room.table.data(), n, n_columns, room.margins.data());
+        const std::int64_t n = rank_candidates(ranker.trees, favour, n_columns, k, room);
         room.best.resize(static_cast<std::size_t>(k));
         TopKHeap heap(room.best.data(), k);
         for (std::int64_t i = 0; i < n; ++i) {
-            const double chance = 1 / (1 + std::exp(-static_cast<double>(room.margins[i])));
-            heap.offer(static_cast<float>(chance * (favour ? favour[room.labels[i]] : 1.0f)), room.labels[i]);
+            const std::int32_t item = room.items[static_cast<std::size_t>(i)], label = room.labels[item];
+            heap.offer(chance_of(static_cast<float>(room.sums[item]), favour ? favour[label] : 1.0f), label);
         }
         const std::int32_t n_best = heap.size();
         const Scored* best = heap.sorted();
@@ -217,8 +269,10 @@ void top_k(const SidesHolder& holder, const TreesHolder& ranker, In<std::int64_t
 void bind_candidates(nb::module_& m) {
     nb::class_<SidesHolder>(m, "CandidateSides", "The arrays of all sides that propose labels; see native/models/ensemble/candidates.hpp.")
         .def(nb::init<std::int32_t, In<float>>(), "n_features"_a, "label_rows"_a)
-        .def("near", &SidesHolder::near, "starts"_a, "rows"_a, "values"_a, "label_starts"_a, "labels"_a, "n_near"_a,
+        .def("near", &SidesHolder::near, "starts"_a, "rows"_a, "values"_a, "scale"_a, "label_starts"_a, "labels"_a, "n_near"_a, "most_postings"_a,
              "Training rows by column and their labels.")
+        .def("learned", &SidesHolder::learned, "projection"_a, "projection_scale"_a, "rows"_a, "row_scale"_a, "n_near"_a, "most_proposed"_a,
+             "Training rows in a space where rows with the same labels lie together.")
         .def("names", &SidesHolder::names, "column_starts"_a, "column_words"_a, "word_starts"_a, "word_labels"_a, "word_shares"_a,
              "mass"_a, "words"_a, "right"_a, "matched"_a, "least_share"_a, "smallest_share"_a, "whole"_a, "most_proposed"_a,
              "The words of label names.")

@@ -197,27 +197,39 @@ QuickTrees::QuickTrees(const FlatTrees& trees, double base)
 }
 
 void QuickTrees::margins(const float* features, std::int64_t n_items, std::int32_t n_features, float* margins) const {
+    std::vector<std::int32_t> items(static_cast<std::size_t>(n_items));
+    std::iota(items.begin(), items.end(), 0);
+    std::vector<double> sums(items.size(), base_);
+    add(features, items.data(), n_items, n_features, 0, depths_.size(), sums.data());
+    std::transform(sums.begin(), sums.end(), margins, [](double sum) { return static_cast<float>(sum); });
+}
+
+void QuickTrees::add(const float* features, const std::int32_t* items, std::int64_t n_items, std::int32_t n_features, std::size_t begin_tree,
+                     std::size_t end_tree, double* sums) const {
     constexpr std::int64_t kAtOnce = 16;
-    double sums[kAtOnce];
+    double added[kAtOnce];
     std::int32_t at[kAtOnce];
     for (std::int64_t begin = 0; begin < n_items; begin += kAtOnce) {
         const std::int64_t n = std::min(kAtOnce, n_items - begin);
-        const float* items[kAtOnce];
-        for (std::int64_t i = 0; i < kAtOnce; ++i) items[i] = features + (begin + std::min(i, n - 1)) * n_features;
-        std::fill(sums, sums + kAtOnce, base_);
-        for (std::size_t tree = 0; tree < depths_.size(); ++tree) {
+        const float* rows[kAtOnce];
+        for (std::int64_t i = 0; i < kAtOnce; ++i) {
+            const std::int32_t item = items[begin + std::min(i, n - 1)];
+            rows[i] = features + static_cast<std::int64_t>(item) * n_features;
+            added[i] = sums[item];
+        }
+        for (std::size_t tree = begin_tree; tree < end_tree; ++tree) {
             const Node* nodes = nodes_.data() + tree * n_nodes_;
             const float* values = values_.data() + tree * n_nodes_;
             std::fill(at, at + kAtOnce, 0);
             for (std::int32_t level = 0; level < depths_[tree]; ++level) {
                 for (std::int64_t i = 0; i < kAtOnce; ++i) {
                     const Node node = nodes[at[i]];
-                    at[i] = node.left + (items[i][node.feature] > node.threshold);
+                    at[i] = node.left + (rows[i][node.feature] > node.threshold);
                 }
             }
-            for (std::int64_t i = 0; i < kAtOnce; ++i) sums[i] += values[at[i]];
+            for (std::int64_t i = 0; i < kAtOnce; ++i) added[i] += values[at[i]];
         }
-        for (std::int64_t i = 0; i < n; ++i) margins[begin + i] = static_cast<float>(sums[i]);
+        for (std::int64_t i = 0; i < n; ++i) sums[items[begin + i]] = added[i];
     }
 }
 

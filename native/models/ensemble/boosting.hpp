@@ -55,6 +55,12 @@ public:
     // margins (n_items): base plus the leaves' values, for features (n_items, n_features).
     void margins(const float* features, std::int64_t n_items, std::int32_t n_features, float* margins) const;
 
+    // Adds what the trees begin..end say of some items (their numbers) to the sums of these items, which begin with base().
+    void add(const float* features, const std::int32_t* items, std::int64_t n_items, std::int32_t n_features, std::size_t begin,
+             std::size_t end, double* sums) const;
+    double base() const { return base_; }
+    std::size_t n_trees() const { return depths_.size(); }
+
 private:
     struct Node {
         float threshold;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace lw {
 namespace {
@@ -10,14 +11,16 @@ constexpr std::int32_t kFirstRows = 5;  // "first five"
 constexpr float kWorstRank = 99.0f;
 constexpr float kNotWhole = -0.5f;
 constexpr int kNearColumns = 3, kNameColumns = 7, kPhraseColumns = 4, kLetterColumns = 4;
+constexpr std::int32_t kFirstLearned = 10;  // "first ten"
+constexpr int kSharpness = 3;               // votes weigh by the similarity to the power of 2^3
 
 // One row of the table while it is filled.
 class Gatherer {
 public:
     Gatherer(const Sides& sides, const AskedRows& asked, std::int64_t row, CandidateRoom& room)
-        : sides_(sides), asked_(asked), room_(room), n_columns_(n_table_columns(asked.n_models)), near_(3 * asked.n_models),
+        : sides_(sides), asked_(asked), room_(room), n_columns_(n_table_columns(asked.n_models, sides)), near_(3 * asked.n_models),
           names_(near_ + kNearColumns), phrases_(names_ + kNameColumns), letters_(phrases_ + kPhraseColumns),
-          beside_(letters_ + kLetterColumns) {
+          beside_(letters_ + kLetterColumns), learned_(n_columns_ - (sides.learned.n_dims > 0 ? kLearnedColumns : 0)) {
         labels_ = asked.labels + row * asked.n_models * asked.width;
         scores_ = asked.scores + row * asked.n_models * asked.width;
         begin_ = asked.rows.starts[row];
@@ -32,11 +35,13 @@ public:
         missing_[phrases_ + 2] = 9.0f;
         missing_[phrases_ + 3] = -1.0f;
         missing_[letters_ + 2] = missing_[letters_ + 3] = kWorstRank;
+        if (learned_ < n_columns_) missing_[learned_ + 3] = kWorstRank;
     }
 
     void run() {
         ask_models();
         ask_near_rows();
+        ask_learned();
         ask_names();
         ask_phrases();
         ask_letters();
@@ -44,6 +49,7 @@ public:
         fill_names();
         fill_letters();
         fill_companions();
+        fill_learned();
         finish();
     }
 
@@ -56,6 +62,7 @@ private:
         if (room_.word_values.size() < n_words) room_.word_values.resize(n_words, 0.0f);
         if (room_.slots.size() < n_labels) {
             room_.slots.resize(n_labels, -1);
+            room_.votes.resize(n_labels, 0.0f);
             room_.shares.resize(n_labels, 0.0f);
             room_.strengths.resize(n_labels, 0.0f);
             room_.letter_shares.resize(n_labels, 0.0f);
@@ -101,15 +108,28 @@ private:
         }
         const double length = squares > 0 ? std::sqrt(squares) : 1;
         room_.touched_rows.clear();
-        for (std::int64_t q = begin_; q < features_end_; ++q) {
+        const std::int64_t* starts = near.by_column.starts;
+        const auto n_postings = [&](std::int32_t place) {
+            const std::int32_t column = asked_.rows.columns[begin_ + place];
+            return starts[column + 1] - starts[column];
+        };
+        room_.rare_first.resize(static_cast<std::size_t>(features_end_ - begin_));
+        std::iota(room_.rare_first.begin(), room_.rare_first.end(), 0);
+        std::stable_sort(room_.rare_first.begin(), room_.rare_first.end(),
+                         [&](std::int32_t a, std::int32_t b) { return n_postings(a) < n_postings(b); });
+        std::int64_t left = near.most_postings;
+        for (const std::int32_t place : room_.rare_first) {
+            const std::int64_t q = begin_ + place;
             const float value = static_cast<float>(asked_.rows.values[q] / length);
             if (value == 0.0f) continue;
+            if ((left -= n_postings(place)) < 0) break;
             const std::int32_t column = asked_.rows.columns[q];
-            for (std::int64_t p = near.by_column.starts[column]; p < near.by_column.starts[column + 1]; ++p) {
+            const float step = value * near.scale[column];
+            for (std::int64_t p = starts[column]; p < starts[column + 1]; ++p) {
                 const std::int32_t row = near.by_column.columns[p];
                 // A sum that comes back to 0 lets a row in twice: the second time it is 0 and is left out below.
                 if (room_.near_sums[row] == 0.0f) room_.touched_rows.push_back(row);
-                room_.near_sums[row] += value * near.by_column.values[p];
+                room_.near_sums[row] += step * static_cast<float>(near.values[p]);
             }
         }
         room_.best.resize(near.n_near);
@@ -133,6 +153,85 @@ private:
                 columns[2] += i < kFirstRows ? 1.0f : 0.0f;
             }
         }
+    }
+
+    // The rows that lie nearest in the learned space; their labels with most votes become candidates.
+    void ask_learned() {
+        const LearnedSide& learned = sides_.learned;
+        room_.touched_votes.clear();
+        room_.learned_rows.clear();
+        room_.by_votes.clear();
+        if (learned.n_dims == 0) return;
+        const auto n_dims = static_cast<std::size_t>(learned.n_dims);
+        room_.place.assign(n_dims, 0.0f);
+        for (std::int64_t q = begin_; q < features_end_; ++q) {
+            const std::int32_t column = asked_.rows.columns[q];
+            const float step = asked_.rows.values[q] * learned.projection_scale[column];
+            const std::int8_t* projection = learned.projection + static_cast<std::size_t>(column) * n_dims;
+            for (std::size_t d = 0; d < n_dims; ++d) room_.place[d] += step * static_cast<float>(projection[d]);
+        }
+        float largest = 0, squares = 0;
+        for (const float value : room_.place) {
+            largest = std::max(largest, std::fabs(value));
+            squares += value * value;
+        }
+        if (!(largest > 0) || !std::isfinite(squares)) return;
+        room_.small_place.resize(n_dims);
+        for (std::size_t d = 0; d < n_dims; ++d) room_.small_place[d] = static_cast<std::int8_t>(std::lrint(room_.place[d] / largest * 127));
+        const float scale = largest / 127 / std::sqrt(squares);
+        room_.learned_rows.resize(learned.n_near);
+        TopKHeap heap(room_.learned_rows.data(), learned.n_near);
+        const std::int64_t n_rows = sides_.near.labels.n_rows;
+        for (std::int64_t row = 0; row < n_rows; ++row) {
+            const std::int8_t* other = learned.rows + static_cast<std::size_t>(row) * n_dims;
+            std::int32_t dot = 0;
+            for (std::size_t d = 0; d < n_dims; ++d) dot += static_cast<std::int16_t>(room_.small_place[d]) * static_cast<std::int16_t>(other[d]);
+            const float similar = scale * learned.row_scale[row] * static_cast<float>(dot);
+            if (similar > 0 && !(heap.full() && similar < heap.worst())) heap.offer(similar, static_cast<std::int32_t>(row));
+        }
+        room_.learned_rows.resize(static_cast<std::size_t>(heap.size()));
+        heap.sorted();
+        float total = 0;
+        for (Scored& row : room_.learned_rows) total += sharpened(row.score);
+        const SparsePattern& labels = sides_.near.labels;
+        for (const Scored& row : room_.learned_rows) {
+            for (std::int64_t p = labels.starts[row.label]; p < labels.starts[row.label + 1]; ++p) {
+                const std::int32_t label = labels.columns[p];
+                if (room_.votes[label] == 0.0f) room_.touched_votes.push_back(label);
+                room_.votes[label] += sharpened(row.score) / std::max(total, 1e-9f);
+            }
+        }
+        for (const std::int32_t label : room_.touched_votes) room_.by_votes.push_back({room_.votes[label], label});
+        const auto n = std::min<std::size_t>(room_.by_votes.size(), static_cast<std::size_t>(kWorstRank));
+        std::partial_sort(room_.by_votes.begin(), room_.by_votes.begin() + n, room_.by_votes.end(), better);
+        room_.by_votes.resize(n);
+        for (std::size_t i = 0; i < std::min<std::size_t>(n, static_cast<std::size_t>(learned.most_proposed)); ++i)
+            candidate(room_.by_votes[i].label);
+    }
+
+    static float sharpened(float similar) {
+        similar = std::min(similar, 1.0f) + 1e-3f;
+        for (int i = 0; i < kSharpness; ++i) similar *= similar;
+        return similar;
+    }
+
+    void fill_learned() {
+        if (learned_ == n_columns_) return;
+        const SparsePattern& labels = sides_.near.labels;
+        for (std::size_t i = 0; i < room_.learned_rows.size(); ++i) {
+            const Scored row = room_.learned_rows[i];
+            for (std::int64_t p = labels.starts[row.label]; p < labels.starts[row.label + 1]; ++p) {
+                if (room_.slots[labels.columns[p]] < 0) continue;
+                float* columns = candidate(labels.columns[p]) + learned_;
+                columns[0] = room_.votes[labels.columns[p]];
+                columns[1] = std::max(columns[1], row.score);
+                columns[2] += i < kFirstLearned ? 1.0f : 0.0f;
+            }
+        }
+        for (std::size_t i = 0; i < room_.by_votes.size(); ++i) {
+            if (room_.slots[room_.by_votes[i].label] >= 0) candidate(room_.by_votes[i].label)[learned_ + 3] = static_cast<float>(i);
+        }
+        for (const std::int32_t label : room_.touched_votes) room_.votes[label] = 0.0f;
     }
 
     // Adds up the words of all names in the row; the names with the largest promise become candidates.
@@ -308,7 +407,7 @@ private:
     const Sides& sides_;
     const AskedRows& asked_;
     CandidateRoom& room_;
-    const std::int32_t n_columns_, near_, names_, phrases_, letters_, beside_;  // where the columns of each side begin
+    const std::int32_t n_columns_, near_, names_, phrases_, letters_, beside_, learned_;  // where the columns of each side begin
     const std::int32_t* labels_;
     const float* scores_;
     std::int64_t begin_, end_, features_end_, said_begin_;

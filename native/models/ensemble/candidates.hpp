@@ -10,9 +10,22 @@ namespace lw {
 
 // Training rows by column, and the labels of each.
 struct NearSide {
-    SparseRows by_column;  // n_columns: the number of training rows
+    SparsePattern by_column;     // n_columns: the number of training rows
+    const std::int8_t* values;   // of every entry, times the scale of its column
+    const float* scale;
     SparsePattern labels;
-    std::int32_t n_near;  // the most similar rows that are asked
+    std::int32_t n_near;         // the most similar rows that are asked
+    std::int64_t most_postings;  // entries that a search reads, those of the rarest columns
+};
+
+// Training rows in a space where rows with the same labels lie together. n_dims 0: there is none.
+struct LearnedSide {
+    const std::int8_t* projection;        // (n_features, n_dims), times the scale of the feature
+    const float* projection_scale;
+    const std::int8_t* rows;              // (n_rows, n_dims), times the scale of the row: vectors of length 1
+    const float* row_scale;
+    std::int32_t n_dims;
+    std::int32_t n_near, most_proposed;   // the nearest rows that are asked, the labels with most votes that are proposed
 };
 
 // Words of label names: which columns of a row say them, and what share of each name they are. n_words 0: no names.
@@ -40,6 +53,7 @@ struct BesideSide {
 
 struct Sides {
     NearSide near;
+    LearnedSide learned;
     NameSide names;
     LetterSide letters;
     BesideSide beside;
@@ -63,18 +77,25 @@ struct AskedRows {
 
 // Columns of the table: of each model score, rank, share of the best; of similar rows votes, closest, first five; of the
 // words of names share, strength, right, matched, mass, words, rank; of names in the text times, alone, first, right; of the
-// characters of names share, cosine and the ranks by both; beside; label rows; of the row features, best score of each model, closest row; the sides that name the label.
-inline std::int32_t n_table_columns(std::int32_t n_models) { return 4 * n_models + 23; }
+// characters of names share, cosine and the ranks by both; beside; label rows; of the row features, best score of each model, closest row; the sides that name the label. Last, if there is a
+// learned space: votes of its nearest rows, closest, first ten, rank by votes.
+inline constexpr std::int32_t kLearnedColumns = 4;
+inline std::int32_t n_table_columns(std::int32_t n_models, const Sides& sides) {
+    return 4 * n_models + 23 + (sides.learned.n_dims > 0 ? kLearnedColumns : 0);
+}
 
 // Memory for one row after another; every array is back to 0 (slots: -1) between two rows.
 struct CandidateRoom {
-    std::vector<float> near_sums, shares, strengths, letter_shares, cosines, beside_sums, word_values;
+    std::vector<float> near_sums, votes, place, shares, strengths, letter_shares, cosines, beside_sums, word_values;
     std::vector<std::int32_t> slots;
-    std::vector<std::int32_t> touched_rows, touched_words, touched_names, touched_letters, touched_beside;
+    std::vector<std::int32_t> touched_rows, touched_words, touched_names, touched_letters, touched_beside, touched_votes;
+    std::vector<std::int8_t> small_place;
+    std::vector<Scored> learned_rows, by_votes;
     std::vector<Scored> best, order, by_share, by_cosine;
     std::vector<std::int32_t> labels;  // the candidates of the last row
     std::vector<float> table;          // (n candidates, n columns)
-    std::vector<float> margins;
+    std::vector<std::int32_t> items, rare_first;
+    std::vector<double> sums;
 };
 
 // Fills room.labels, in no order, and room.table with the candidates of one row.

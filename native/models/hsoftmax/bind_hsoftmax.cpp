@@ -53,7 +53,7 @@ SparseRows checked_rows(const In<std::int64_t>& starts, const In<std::int32_t>& 
 void fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In<float> bias, In<std::int64_t> label_starts,
          In<std::int32_t> labels, In<std::int32_t> child, In<std::int32_t> place_of_label, In<std::int32_t> place_of_inner,
          Out2<float> input, Out2<float> output, Out<std::int32_t> order, bool plt, float rate, std::int64_t epochs,
-         std::uint64_t seed, int n_threads, nb::object progress) {
+         std::uint64_t seed, int n_threads, nb::object progress, bool shuffle) {
     const CodeTree tree = code_tree(child, place_of_label, place_of_inner);
     require(input.shape(0) >= 1 && input.shape(1) == output.shape(1) && input.shape(1) % 16 == 0 &&
                 output.shape(0) == static_cast<std::size_t>(plt ? 2 * tree.n_inner : tree.n_inner),
@@ -71,7 +71,7 @@ void fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In
     const auto n_order = static_cast<std::int64_t>(order.size());
     const HsTraining training{rows, bias.data(), {label_starts.data(), labels.data(), rows.n_rows, tree.n_labels}, tree,
                               input.data(), output.data(), static_cast<std::int32_t>(input.shape(1)), plt, rate,
-                              epochs * n_order, seed};
+                              epochs * n_order, seed, shuffle};
     PythonProgress state{progress};
     try {
         WithoutGil released;
@@ -130,8 +130,8 @@ void bind_hsoftmax(nb::module_& m) {
     m.def("hsoftmax_fit", &fit, nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("bias"), nb::arg("label_starts"),
           nb::arg("labels"), nb::arg("child"), nb::arg("place_of_label"), nb::arg("place_of_inner"), nb::arg("input"),
           nb::arg("output"), nb::arg("order"), nb::kw_only(), nb::arg("plt"), nb::arg("rate"), nb::arg("epochs"), nb::arg("seed"),
-          nb::arg("n_threads"), nb::arg("progress"),
-          "Trains input and output vectors in place over the rows of `order`, which is shuffled. Repeatable with one thread; "
+          nb::arg("n_threads"), nb::arg("progress"), nb::arg("shuffle") = true,
+          "Trains input and output vectors in place over the rows of `order`, which is shuffled unless told otherwise. Repeatable with one thread; "
           "several write to the same vectors without locks.");
     nb::class_<Softmax>(m, "HierarchicalSoftmax", "Answers from the vectors of a trained hierarchical softmax.")
         .def(nb::init<In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, AnyMatrix, In<float>, AnyMatrix, In<float>, bool>(),

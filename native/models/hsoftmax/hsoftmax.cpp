@@ -86,7 +86,7 @@ void hs_fit(const HsTraining& training, std::int32_t* order, std::int64_t n_orde
     for (int i = 0; i < n_threads; ++i)
         scratch.push_back(std::make_unique<Scratch>(training.stride, training.tree.n_inner, training.plt));
     for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-        Rng(training.seed, static_cast<std::uint64_t>(epoch), 1).shuffle(order, static_cast<std::uint32_t>(n_order));
+        if (training.shuffle) Rng(training.seed, static_cast<std::uint64_t>(epoch), 1).shuffle(order, static_cast<std::uint32_t>(n_order));
         for (std::int64_t begin = 0; begin < n_order; begin += kBlock * n_threads) {
             const std::int64_t end = std::min(n_order, begin + kBlock * n_threads);
             parallel_for(n_threads, n_threads, 1, [&](std::int64_t part, int) {

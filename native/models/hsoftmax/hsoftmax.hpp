@@ -31,6 +31,7 @@ struct HsTraining {
     float rate;            // at the first of `steps` visits; falls to 0 in a straight line
     std::int64_t steps;
     std::uint64_t seed;
+    bool shuffle;          // the rows of every epoch in an order of its own
 };
 
 // One thread's memory.
@@ -60,7 +61,7 @@ struct HsModel {
     bool plt;
 };
 
-// All epochs over the rows of `order` (those with labels), shuffled in place. progress(context, rows done, rows in all)
+// All epochs over the rows of `order` (those with labels), shuffled in place if `shuffle`. progress(context, rows done, rows in all)
 // returns false to stop. Several threads write to the same vectors without locks (Hogwild, Niu et al. 2011).
 void hs_fit(const HsTraining& training, std::int32_t* order, std::int64_t n_order, std::int64_t epochs, int n_threads,
             bool (*progress)(void*, std::int64_t, std::int64_t), void* context);

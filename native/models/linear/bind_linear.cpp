@@ -252,12 +252,15 @@ void bind_linear(nb::module_& m) {
     m.def("ranked_rows", &ranked_rows, nb::arg("indptr"), nb::arg("columns"), nb::arg("values"), nb::arg("rank"), nb::arg("normalize"),
           nb::arg("starts"), nb::arg("features"), nb::arg("scaled"),
           "The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.");
+    m.def("converted_blocks", &converted, nb::arg("n_features"), nb::arg("child_start"), nb::arg("bias"), nb::arg("top_bits"),
+          nb::arg("top_rank"), nb::arg("word_start"), nb::arg("words"), nb::arg("row_start"), nb::arg("row_offset"),
+          nb::arg("payload_start"), nb::arg("payload"), nb::arg("scale") = nb::none(),
+          "The arrays of WeightBlocks from those of a model that an earlier version saved; the weights stay the same.");
     nb::class_<BlocksHolder>(m, "WeightBlocks", "The compressed weights of sibling classifiers, over arrays that may be memory-mapped.")
         .def(nb::init<std::int32_t, In<std::int64_t>, In<float>, In<std::uint64_t>, In<std::uint32_t>, In<std::int64_t>,
-                      In<std::uint64_t>, In<std::int64_t>, In<std::uint16_t>, In<std::int64_t>, In<std::uint16_t>, std::optional<In<float>>>(),
+                      In<std::uint32_t>, In<std::int64_t>, In<std::uint8_t>, std::optional<In<float>>>(),
              nb::arg("n_features"), nb::arg("child_start"), nb::arg("bias"), nb::arg("top_bits"), nb::arg("top_rank"),
-             nb::arg("word_start"), nb::arg("words"), nb::arg("row_start"), nb::arg("row_offset"), nb::arg("payload_start"),
-             nb::arg("payload"), nb::arg("scale") = nb::none())
+             nb::arg("word_start"), nb::arg("words"), nb::arg("payload_start"), nb::arg("payload"), nb::arg("scale") = nb::none())
         .def("top_k", &top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("labels"), nb::arg("margins"),
              nb::arg("n_threads"), "Fill labels and margins with the best children of every row over all blocks.")
         .def("block_margins", &block_margins, nb::arg("block"), nb::arg("features"), nb::arg("values"), nb::arg("margins"),

@@ -120,7 +120,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
                 In<std::int64_t> child_bound, In<std::int64_t> extra_start, In<std::int32_t> extra_rows, bool all_rows,
                 bool extra_alone, std::optional<In<float>> child_cost, int loss, float eps, int max_passes, float bias, float prune,
                 float untrained, float cost_positive, float cost_negative, float rare_power, float cluster_cost, std::uint64_t seed,
-                int n_threads, const BlocksHolder* start_blocks, std::optional<In<std::int64_t>> start_first_block,
+                int n_threads, bool bytes, const BlocksHolder* start_blocks, std::optional<In<std::int64_t>> start_first_block,
                 std::optional<In<std::int64_t>> start_children, std::int64_t first_new_row, std::int64_t groups_before, nb::object progress) {
     check_data(indptr, indices, data, n_features, label_start, label_rows, row_cost);
     const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
@@ -131,7 +131,7 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
     const TrainingNodes nodes{static_cast<std::int64_t>(n_nodes), child_start.data(), child_bound.data(), extra_start.data(),
                               extra_rows.data(), all_rows, extra_alone, child_cost ? child_cost->data() : nullptr};
     const TrainingOptions options{static_cast<Loss>(loss), eps, max_passes, bias, prune, untrained,
-                                  cost_positive, cost_negative, rare_power, cluster_cost, seed, n_threads,
+                                  cost_positive, cost_negative, rare_power, cluster_cost, seed, n_threads, bytes,
                                   start_of(start_blocks, start_first_block, start_children, first_new_row, n_nodes, training.n_rows), groups_before};
     check_options(options);
     PythonProgress state{progress};
@@ -155,7 +155,7 @@ void bind_training(nb::module_& m) {
           nb::arg("extra_rows"), nb::arg("all_rows") = false, nb::arg("extra_alone") = false, nb::arg("child_cost") = nb::none(),
           nb::arg("loss"), nb::arg("eps"), nb::arg("max_passes"), nb::arg("bias"), nb::arg("prune"), nb::arg("untrained"),
           nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("cluster_cost"), nb::arg("seed"),
-          nb::arg("n_threads"), nb::arg("start_blocks") = nb::none(), nb::arg("start_first_block") = nb::none(),
+          nb::arg("n_threads"), nb::arg("bytes") = false, nb::arg("start_blocks") = nb::none(), nb::arg("start_first_block") = nb::none(),
           nb::arg("start_children") = nb::none(), nb::arg("first_new_row") = 0, nb::arg("groups_before") = 0, nb::arg("progress"),
           "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes. Rows: indptr, indices, data, row_cost "
           "(factors of the cost of each row's errors; 0 leaves a row out); "

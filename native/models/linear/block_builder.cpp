@@ -1,8 +1,10 @@
 #include "models/linear/block_builder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "models/linear/block_rows.hpp"
@@ -13,49 +15,68 @@
 namespace lw {
 namespace {
 
-// A row that more than this share of the children have a weight for is stored densely: no child list, vector adds.
-constexpr double kDenseShare = 0.6;
-constexpr double kDenseShareBytes = 0.5;  // where a child id is as long as a weight
+// A row that more than this share of the children have a weight for is stored whole: hardly longer, and quicker to add.
+constexpr double kFullShare = 0.75;
 constexpr float kLargestByte = 127.0f;
-
-struct Block {
-    std::vector<std::uint64_t> top_bits, words;
-    std::vector<std::uint32_t> top_rank;
-    std::vector<std::uint16_t> row_offset, payload;
-    std::vector<float> bias, scale;
-};
 
 // Walks the groups of a block in parallel order of features.
 struct Cursor {
     std::size_t feature = 0, half = 0;
 };
 
-// Bytes two to a unit, lower address first on every machine; an odd last unit is padded with 0.
-void append_bytes(std::vector<std::uint16_t>& payload, const std::vector<std::uint8_t>& bytes) {
-    for (std::size_t i = 0; i < bytes.size(); i += 2) {
-        const std::uint8_t pair[2] = {bytes[i], i + 1 < bytes.size() ? bytes[i + 1] : std::uint8_t{0}};
-        payload.push_back(std::bit_cast<std::uint16_t>(pair));
+// The rows of one word while they are collected.
+struct OpenWord {
+    std::int64_t number = -1;
+    std::uint64_t bits = 0;
+    std::vector<std::uint8_t> codes, rows;
+};
+
+void append_weights(const std::vector<std::uint16_t>& values, bool bytes, std::vector<std::uint8_t>& rows) {
+    for (const std::uint16_t value : values) {
+        const auto pair = std::bit_cast<std::array<std::uint8_t, 2>>(value);
+        if (bytes) {
+            rows.push_back(static_cast<std::uint8_t>(value));
+        } else {
+            rows.insert(rows.end(), pair.begin(), pair.end());
+        }
     }
 }
 
-// values: half floats, or bytes (each in its own unit) if the block has scales.
-void append_row(Block& block, const std::vector<std::uint8_t>& children, std::vector<std::uint16_t>& values, int n_children) {
+// values: half floats, or bytes (each in a number of its own) if the block has scales.
+void append_row(OpenWord& word, int feature, const std::vector<std::uint8_t>& children, std::vector<std::uint16_t>& values, int n_children, bool bytes) {
     const int n = static_cast<int>(children.size());
-    const bool bytes = !block.scale.empty();
-    const double share = bytes ? kDenseShareBytes : kDenseShare;
-    const bool dense = n == n_children || (n_children > 4 && n > share * n_children);
-    block.payload.push_back(static_cast<std::uint16_t>(dense ? n_children : n));
-    if (dense) {
-        std::vector<std::uint16_t> full(static_cast<std::size_t>(n_children), 0);
-        for (int i = 0; i < n; ++i) full[children[i]] = values[i];
-        values.swap(full);
+    const RowSizes sizes(n_children, bytes);
+    const bool full = n == n_children || (n_children > 4 && n > kFullShare * n_children);
+    word.bits |= 1ull << (feature & 63);
+    word.codes.push_back(full ? kFullRow : static_cast<std::uint8_t>(n));
+    if (full) {
+        std::vector<std::uint16_t> all(static_cast<std::size_t>(n_children), 0);
+        for (int i = 0; i < n; ++i) all[children[i]] = values[i];
+        values.swap(all);
+    } else if (n <= sizes.most_listed) {
+        word.rows.insert(word.rows.end(), children.begin(), children.end());
     } else {
-        append_bytes(block.payload, children);
+        const std::size_t first = word.rows.size();
+        word.rows.resize(first + static_cast<std::size_t>(sizes.bitmap), 0);
+        for (const std::uint8_t child : children) {
+            std::uint8_t& byte = word.rows[first + (child >> 3)];
+            byte = static_cast<std::uint8_t>(byte | 1u << (child & 7));
+        }
     }
-    if (bytes) {
-        append_bytes(block.payload, std::vector<std::uint8_t>(values.begin(), values.end()));
-    } else {
-        block.payload.insert(block.payload.end(), values.begin(), values.end());
+    append_weights(values, bytes, word.rows);
+}
+
+// Writes the word into the block and empties it.
+void close(OpenWord& word, BuiltBlock& block) {
+    if (word.codes.empty()) return;
+    if (block.payload.size() > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("a weight block holds at most 4 GB");
+    for (const std::uint64_t number : {word.bits & 0xffffffffu, word.bits >> 32, static_cast<std::uint64_t>(block.payload.size())})
+        block.words.push_back(static_cast<std::uint32_t>(number));
+    block.top_bits[static_cast<std::size_t>(word.number >> 6)] |= 1ull << (word.number & 63);
+    word.bits = 0;
+    for (std::vector<std::uint8_t>* part : {&word.codes, &word.rows}) {
+        block.payload.insert(block.payload.end(), part->begin(), part->end());
+        part->clear();
     }
 }
 
@@ -88,8 +109,17 @@ void to_bytes(const std::vector<float>& scale, std::vector<std::uint8_t>& childr
     values.resize(kept);
 }
 
-Block build_block(GroupWeights* groups, std::int64_t n_groups, std::int32_t n_features, std::int32_t n_top, bool bytes) {
-    Block block;
+template <class T>
+void append(std::vector<T>& all, std::vector<T>& part) {
+    all.insert(all.end(), part.begin(), part.end());
+    part = std::vector<T>();
+}
+
+}  // namespace
+
+BuiltBlock build_block(GroupWeights* groups, std::int64_t n_groups, std::int32_t n_features, bool bytes) {
+    BuiltBlock block;
+    const std::int32_t n_top = top_words(n_features);
     if (bytes) block.scale = scales_of(groups, n_groups);
     block.top_bits.assign(static_cast<std::size_t>(n_top), 0);
     block.top_rank.assign(static_cast<std::size_t>(n_top), 0);
@@ -104,8 +134,7 @@ Block build_block(GroupWeights* groups, std::int64_t n_groups, std::int32_t n_fe
     std::vector<Cursor> cursors(static_cast<std::size_t>(n_groups));
     std::vector<std::uint8_t> children;
     std::vector<std::uint16_t> halves;
-    std::int64_t word = -1;
-    std::size_t word_payload = 0;
+    OpenWord word;
     Pulse pulse;
     while (true) {
         pulse.beat();
@@ -127,18 +156,13 @@ Block build_block(GroupWeights* groups, std::int64_t n_groups, std::int32_t n_fe
         }
         if (bytes) to_bytes(block.scale, children, halves);
         if (children.empty()) continue;
-        if (feature >> 6 != word) {
-            word = feature >> 6;
-            word_payload = block.payload.size();
-            const std::uint64_t row = block.row_offset.size();
-            block.words.push_back(0);
-            block.words.push_back(row | static_cast<std::uint64_t>(word_payload) << 32);
-            block.top_bits[static_cast<std::size_t>(word >> 6)] |= 1ull << (word & 63);
+        if (feature >> 6 != word.number) {
+            close(word, block);
+            word.number = feature >> 6;
         }
-        block.words[block.words.size() - 2] |= 1ull << (feature & 63);
-        block.row_offset.push_back(static_cast<std::uint16_t>(block.payload.size() - word_payload));
-        append_row(block, children, halves, n_children);
+        append_row(word, feature, children, halves, n_children, bytes);
     }
+    close(word, block);
     std::uint32_t before = 0;
     for (std::int32_t t = 0; t < n_top; ++t) {
         block.top_rank[static_cast<std::size_t>(t)] = before;
@@ -148,49 +172,45 @@ Block build_block(GroupWeights* groups, std::int64_t n_groups, std::int32_t n_fe
     return block;
 }
 
-template <class T>
-void append(std::vector<T>& all, std::vector<T>& part) {
-    all.insert(all.end(), part.begin(), part.end());
-    part = std::vector<T>();
-}
-
-}  // namespace
-
-BlockArrays build_blocks(std::vector<GroupWeights>& groups, const std::vector<std::int64_t>& group_start,
-                         std::int32_t n_features, bool bytes, int n_threads) {
-    const std::int64_t n_blocks = static_cast<std::int64_t>(group_start.size()) - 1;
+BlockArrays joined(std::vector<BuiltBlock>& blocks, std::int32_t n_features) {
     BlockArrays out;
     out.n_features = n_features;
-    out.n_top = std::max(1, (n_features + 4095) / 4096);
-    std::vector<Block> blocks(static_cast<std::size_t>(n_blocks));
-    parallel_for(n_blocks, n_threads, 1, [&](std::int64_t b, int) {
-        blocks[b] = build_block(groups.data() + group_start[b], group_start[b + 1] - group_start[b], n_features, out.n_top, bytes);
-    });
-    for (auto* start : {&out.child_start, &out.word_start, &out.row_start, &out.payload_start}) start->push_back(0);
-    for (Block& block : blocks) {
+    out.n_top = top_words(n_features);
+    // Room for all at once: growing would hold everything twice.
+    std::size_t n_children = 0, n_words = 0, n_payload = 0;
+    for (const BuiltBlock& block : blocks) {
+        n_children += block.bias.size();
+        n_words += block.words.size();
+        n_payload += block.payload.size();
+    }
+    out.bias.reserve(n_children);
+    out.words.reserve(n_words);
+    out.payload.reserve(n_payload);
+    for (auto* start : {&out.child_start, &out.word_start, &out.payload_start}) start->push_back(0);
+    for (BuiltBlock& block : blocks) {
         check_interrupt();
         append(out.bias, block.bias);
         append(out.scale, block.scale);
         append(out.top_bits, block.top_bits);
         append(out.top_rank, block.top_rank);
         append(out.words, block.words);
-        append(out.row_offset, block.row_offset);
         append(out.payload, block.payload);
         out.child_start.push_back(static_cast<std::int64_t>(out.bias.size()));
-        out.word_start.push_back(static_cast<std::int64_t>(out.words.size() / 2));
-        out.row_start.push_back(static_cast<std::int64_t>(out.row_offset.size()));
+        out.word_start.push_back(static_cast<std::int64_t>(out.words.size() / 3));
         out.payload_start.push_back(static_cast<std::int64_t>(out.payload.size()));
     }
     return out;
 }
 
-BlockArrays rebuilt_blocks(const WeightBlocks& blocks, float prune, bool bytes, int n_threads) {
-    std::vector<std::int64_t> group_start(1, 0);
-    for (std::int64_t b = 0; b < blocks.n_blocks; ++b)
-        group_start.push_back(group_start.back() + (blocks.child_start[b + 1] - blocks.child_start[b] + kGroup - 1) / kGroup);
-    std::vector<GroupWeights> groups(static_cast<std::size_t>(group_start.back()));
+namespace {
+
+// Blocks of either kind read row by row into groups, without weights below `prune`.
+template <class Blocks>
+BlockArrays from_rows(const Blocks& blocks, float prune, bool bytes, int n_threads) {
+    std::vector<BuiltBlock> built(static_cast<std::size_t>(blocks.n_blocks));
     parallel_for(blocks.n_blocks, n_threads, 1, [&](std::int64_t b, int) {
-        GroupWeights* own = groups.data() + group_start[b];
+        const std::int64_t n_groups = (blocks.child_start[b + 1] - blocks.child_start[b] + kGroup - 1) / kGroup;
+        std::vector<GroupWeights> own(static_cast<std::size_t>(n_groups));
         for (std::int64_t c = blocks.child_start[b]; c < blocks.child_start[b + 1]; ++c)
             own[(c - blocks.child_start[b]) / kGroup].bias.push_back(blocks.bias[c]);
         BlockRow row;
@@ -209,8 +229,17 @@ BlockArrays rebuilt_blocks(const WeightBlocks& blocks, float prune, bool bytes, 
                 group.halves.push_back(float_to_half(row.weights[i]));
             }
         });
+        built[static_cast<std::size_t>(b)] = build_block(own.data(), n_groups, blocks.n_features, bytes);
     });
-    return build_blocks(groups, group_start, blocks.n_features, bytes, n_threads);
+    return joined(built, blocks.n_features);
 }
+
+}  // namespace
+
+BlockArrays rebuilt_blocks(const WeightBlocks& blocks, float prune, bool bytes, int n_threads) {
+    return from_rows(blocks, prune, bytes, n_threads);
+}
+
+BlockArrays converted_blocks(const OldBlocks& blocks, int n_threads) { return from_rows(blocks, 0.0f, blocks.scale != nullptr, n_threads); }
 
 }  // namespace lw

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/linear/blocks.hpp"
+#include "models/linear/old_blocks.hpp"
 
 namespace lw {
 
@@ -19,19 +20,32 @@ struct GroupWeights {
 struct BlockArrays {
     std::int32_t n_features = 0;
     std::int32_t n_top = 0;
-    std::vector<std::int64_t> child_start, word_start, row_start, payload_start;
+    std::vector<std::int64_t> child_start, word_start, payload_start;
     std::vector<float> bias, scale;   // scale: empty for half floats
-    std::vector<std::uint64_t> top_bits, words;
-    std::vector<std::uint32_t> top_rank;
-    std::vector<std::uint16_t> row_offset, payload;
+    std::vector<std::uint64_t> top_bits;
+    std::vector<std::uint32_t> top_rank, words;  // words: three numbers each, see FeatureWord
+    std::vector<std::uint8_t> payload;
 };
 
-// One block per entry of group_start (groups group_start[b] .. group_start[b+1]); groups are emptied as they are used.
+// One block while the others are made.
+struct BuiltBlock {
+    std::vector<std::uint64_t> top_bits;
+    std::vector<std::uint32_t> top_rank, words;  // words: three numbers each, see FeatureWord
+    std::vector<std::uint8_t> payload;
+    std::vector<float> bias, scale;
+};
+
+// The block of some groups of siblings, which are emptied: their weights take several times its room.
 // bytes: one byte a weight and a scale for every child, in place of half floats.
-BlockArrays build_blocks(std::vector<GroupWeights>& groups, const std::vector<std::int64_t>& group_start,
-                         std::int32_t n_features, bool bytes, int n_threads);
+BuiltBlock build_block(GroupWeights* groups, std::int64_t n_groups, std::int32_t n_features, bool bytes);
+
+// All blocks in a row; they are emptied one after the other.
+BlockArrays joined(std::vector<BuiltBlock>& blocks, std::int32_t n_features);
 
 // The same classifiers without the weights whose size is below `prune`, stored as asked.
 BlockArrays rebuilt_blocks(const WeightBlocks& blocks, float prune, bool bytes, int n_threads);
+
+// The classifiers of a model that an earlier version saved, with the same weights.
+BlockArrays converted_blocks(const OldBlocks& blocks, int n_threads);
 
 }  // namespace lw

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lw {
 
@@ -17,5 +18,19 @@ inline float log_score(Link link, float margin) {
 }
 
 inline float path_score(Link link, float above, float margin) { return std::max(kLowestScore, above + log_score(link, margin)); }
+
+// A margin below which path_score stays under `wanted` (a little lower than the least one that does not, for rounding);
+// minus infinity if every margin will do.
+inline float least_margin(Link link, float above, float wanted) {
+    const float lack = above - wanted;
+    if (!(lack > 0.0f) || !(wanted > kLowestScore)) return -std::numeric_limits<float>::infinity();
+    float margin;
+    if (link == Link::log_sigmoid) {
+        margin = -0.5f * std::log(std::expm1(lack));
+    } else {
+        margin = 1.0f - (link == Link::hinge2 ? std::sqrt(lack) : std::cbrt(lack));
+    }
+    return margin - 1e-3f * (1.0f + std::fabs(margin));
+}
 
 }  // namespace lw

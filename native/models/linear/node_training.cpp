@@ -47,11 +47,14 @@ struct EarlierWeight {
     float weight;
 };
 
-// The rows of one node with compact feature ids.
+// The rows of one node with compact feature ids: copies, or the training rows themselves where all of them take part.
 struct LocalRows {
-    std::vector<std::int64_t> indptr;
-    std::vector<std::int32_t> indices;
-    std::vector<float> data, squares;
+    const std::int64_t* indptr = nullptr;
+    const std::int32_t* indices = nullptr;
+    const float* data = nullptr;
+    std::vector<std::int64_t> own_indptr;
+    std::vector<std::int32_t> own_indices;
+    std::vector<float> own_data, squares;
     std::vector<std::int32_t> rows;            // local row -> training row
     std::vector<std::int32_t> features;        // local feature -> feature
     std::vector<std::int32_t> feature_order;   // local features by ascending feature
@@ -72,6 +75,56 @@ struct SolverMemory {
     std::vector<std::int32_t> active;
     std::vector<std::uint16_t> positive;
 };
+
+void take_all(const TrainingData& data, Maps& maps, LocalRows& local) {
+    local.indptr = data.indptr;
+    local.indices = data.indices;
+    local.data = data.data;
+    local.squares.resize(static_cast<std::size_t>(data.n_rows));
+    Pulse pulse;
+    for (std::int64_t r = 0; r < data.n_rows; ++r) {
+        pulse.beat();
+        float square = 0;
+        for (std::int64_t p = data.indptr[r]; p < data.indptr[r + 1]; ++p) square += data.data[p] * data.data[p];
+        local.squares[static_cast<std::size_t>(r)] = square;
+    }
+    for (std::int32_t f = 0; f < data.n_features; ++f) {
+        maps.feature[f] = f;
+        local.features.push_back(f);
+    }
+}
+
+void copy_rows(const TrainingData& data, Maps& maps, LocalRows& local) {
+    // Room for all values at once: growing would hold them twice.
+    std::size_t n_values = 0;
+    for (const std::int32_t row : local.rows) n_values += static_cast<std::size_t>(data.indptr[row + 1] - data.indptr[row]);
+    local.own_indptr.assign(1, 0);
+    local.own_indices.clear();
+    local.own_data.clear();
+    local.squares.clear();
+    local.own_indices.reserve(n_values);
+    local.own_data.reserve(n_values);
+    Pulse pulse;
+    for (const std::int32_t row : local.rows) {
+        float square = 0;
+        pulse.beat();
+        for (std::int64_t p = data.indptr[row]; p < data.indptr[row + 1]; ++p) {
+            std::int32_t& id = maps.feature[data.indices[p]];
+            if (id < 0) {
+                id = static_cast<std::int32_t>(local.features.size());
+                local.features.push_back(data.indices[p]);
+            }
+            local.own_indices.push_back(id);
+            local.own_data.push_back(data.data[p]);
+            square += data.data[p] * data.data[p];
+        }
+        local.squares.push_back(square);
+        local.own_indptr.push_back(static_cast<std::int64_t>(local.own_indices.size()));
+    }
+    local.indptr = local.own_indptr.data();
+    local.indices = local.own_indices.data();
+    local.data = local.own_data.data();
+}
 
 void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t node, const TrainingStart& start, Maps& maps, LocalRows& local) {
     const std::int64_t first = nodes.child_start[node], last = nodes.child_start[node + 1] - 1;
@@ -120,26 +173,11 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
     if (data.row_cost)
         for (const std::int32_t row : local.rows) local.cost.push_back(data.row_cost[row]);
 
-    local.indptr.assign(1, 0);
-    local.indices.clear();
-    local.data.clear();
-    local.squares.clear();
     local.features.clear();
-    for (const std::int32_t row : local.rows) {
-        float square = 0;
-        pulse.beat();
-        for (std::int64_t p = data.indptr[row]; p < data.indptr[row + 1]; ++p) {
-            std::int32_t& id = maps.feature[data.indices[p]];
-            if (id < 0) {
-                id = static_cast<std::int32_t>(local.features.size());
-                local.features.push_back(data.indices[p]);
-            }
-            local.indices.push_back(id);
-            local.data.push_back(data.data[p]);
-            square += data.data[p] * data.data[p];
-        }
-        local.squares.push_back(square);
-        local.indptr.push_back(static_cast<std::int64_t>(local.indices.size()));
+    if (local.rows.size() == static_cast<std::size_t>(data.n_rows)) {
+        take_all(data, maps, local);
+    } else {
+        copy_rows(data, maps, local);
     }
     // Weights of features that none of these rows has stay as they were: the rows may be a part of those before.
     for (std::vector<EarlierWeight>& of_group : local.earlier) of_group.clear();
@@ -263,7 +301,7 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
     }
     memory.active.resize(local.rows.size());
     const SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
-                         local.indptr.data(), local.indices.data(), local.data.data(), local.squares.data(),
+                         local.indptr, local.indices, local.data, local.squares.data(),
                          memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data(),
                          local.cost.empty() ? nullptr : local.cost.data()};
     const SolveScratch scratch{weights, memory.alpha.room(local.rows.size() * kGroup), memory.active.data()};
@@ -303,6 +341,17 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     std::vector<LocalRows> local(static_cast<std::size_t>(n_threads));
     std::atomic<std::int64_t> done{0}, passes{0};
     std::atomic<bool> stopped{false};
+    constexpr std::int64_t kGroupsPerBlock = kMaxChildren / kGroup;
+    std::vector<std::int64_t> first_block(1, 0);
+    for (std::int64_t n = 0; n < nodes.n_nodes; ++n)
+        first_block.push_back(first_block.back() + (n_groups_of(nodes, n) + kGroupsPerBlock - 1) / kGroupsPerBlock);
+    std::vector<BuiltBlock> blocks(static_cast<std::size_t>(first_block.back()));
+    const auto build = [&](std::int64_t n) {
+        std::int64_t block = first_block[n];
+        for (std::int64_t g = first_group[n]; g < first_group[n + 1]; g += kGroupsPerBlock)
+            blocks[static_cast<std::size_t>(block++)] =
+                build_block(groups.data() + g, std::min(kGroupsPerBlock, first_group[n + 1] - g), data.n_features, options.bytes);
+    };
     const auto finished = [&](std::int64_t n, int thread) {
         const std::int64_t now = done += n;
         if (thread == 0 && progress && !progress(context, now, first_group.back())) stopped = true;
@@ -325,6 +374,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
             passes += solve_group(local[0], nodes, n, g, item, options, memory[thread], groups[item]);
             finished(1, thread);
         });
+        if (!stopped) build(n);
     }
     // Largest first, so that the last tasks are short and no thread waits long.
     std::stable_sort(small.begin(), small.end(), [&](std::int64_t a, std::int64_t b) { return work[a] > work[b]; });
@@ -336,6 +386,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
             const std::int64_t item = first_group[n] + g;
             passes += solve_group(local[thread], nodes, n, g, item, options, memory[thread], groups[item]);
         }
+        build(n);
         finished(n_groups_of(nodes, n), thread);
     });
     if (!stopped && progress && !progress(context, first_group.back(), first_group.back())) stopped = true;
@@ -343,12 +394,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     report->passes = passes;
     if (stopped) throw std::runtime_error("stopped");
 
-    std::vector<std::int64_t> group_start;
-    constexpr std::int64_t kGroupsPerBlock = kMaxChildren / kGroup;
-    for (std::int64_t n = 0; n < nodes.n_nodes; ++n)
-        for (std::int64_t g = first_group[n]; g < first_group[n + 1]; g += kGroupsPerBlock) group_start.push_back(g);
-    group_start.push_back(first_group.back());
-    return build_blocks(groups, group_start, data.n_features, /*bytes=*/false, n_threads);
+    return joined(blocks, data.n_features);
 }
 
 }  // namespace lw

@@ -58,6 +58,7 @@ struct TrainingOptions {
     float cluster_cost;                // factor of C for a child with several labels
     std::uint64_t seed;
     int n_threads;
+    bool bytes = false;                // weights are kept as bytes with a scale for each child; false: as half floats
     TrainingStart start = {};
     // Groups of nodes that come before these in the whole: nodes trained in parts are then as if trained together.
     std::int64_t groups_before = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "levels.hpp"
 #include "parallel.hpp"
@@ -27,6 +28,12 @@ public:
         const TopKHeap& sure = narrower_ ? bound_ : best_;
         return sure.full() && !(node_score > sure.worst());
     }
+    // The score that a label needs, and a node before slack; minus infinity while anything is taken.
+    float label_needs() const { return best_.full() ? best_.worst() : -std::numeric_limits<float>::infinity(); }
+    float node_needs() const {
+        const TopKHeap& sure = narrower_ ? bound_ : best_;
+        return sure.full() ? sure.worst() : -std::numeric_limits<float>::infinity();
+    }
     TopKHeap& labels() { return best_; }
 
 private:
@@ -40,14 +47,22 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
                     const float* root_margins, const Frontier& from, Found& found, Visit&& visit) {
     alignas(64) float computed[kMaxChildren];
     const bool leaf = tree.n_children[from.node] == 0;
-    std::int32_t child = leaf ? tree.first_label[from.node] : tree.first_child[from.node];
+    std::int32_t first_child = leaf ? tree.first_label[from.node] : tree.first_child[from.node];
     const std::int64_t first = tree.first_block[from.node], last = tree.first_block[from.node + 1];
     for (std::int64_t b = first; b < last; ++b) {
         const bool known = root_margins && from.node == 0;
         if (!known) kernels().score_block(blocks, b, query, computed);
         const float* margins = known ? root_margins + blocks.child_start[b] - blocks.child_start[first] : computed;
         const std::int32_t n = static_cast<std::int32_t>(blocks.child_start[b + 1] - blocks.child_start[b]);
-        for (std::int32_t c = 0; c < n; ++c, ++child) {
+        // Most children are far from good enough: they are left out sixteen at a time, without a score. A bar of minus
+        // infinity takes all of them, also those whose margin is no number.
+        const float label_bar = found.label_needs(), node_bar = found.node_needs() + options.slack;
+        const float least = least_margin(options.link, from.score, leaf ? label_bar : std::min(label_bar, node_bar));
+        std::uint8_t chosen[kMaxChildren];
+        const bool all = least == -std::numeric_limits<float>::infinity();
+        const int n_chosen = all ? n : kernels().at_least(margins, n, least, chosen);
+        for (int i = 0; i < n_chosen; ++i) {
+            const std::int32_t c = all ? i : chosen[i], child = first_child + c;
             if (leaf || tree.is_label(child)) {
                 const std::int32_t place = leaf ? child : tree.first_label[child];
                 if (options.allowed && !options.allowed[place]) continue;
@@ -58,6 +73,7 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
                 if (!found.is_beaten(score - options.slack)) visit(score, child);
             }
         }
+        first_child += n;
     }
     return static_cast<std::int32_t>(last - first);
 }

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.calibration.isotonic import Curve
+from labelwood.calibration.label_odds import with_odds
 from labelwood.calibration.rule import Assignment
 from labelwood.calibration.thresholds import N_BANDS, NEVER, Thresholds
 from labelwood.errors import LabelwoodError, ModelFileError
@@ -24,6 +25,9 @@ _SCHEMA: Schema = {
     "thresholds": ArrayRule("float32", (N_BANDS,), low=0, below=NEVER + 1),
     "labels": ArrayRule("int32", ("n_special",), low=0, below="n_labels"),
     "label_thresholds": ArrayRule("float32", ("n_special",), low=0, below=NEVER + 1),
+    # Folders of earlier versions have neither: no label has odds of its own.
+    "odds_labels": ArrayRule("int32", ("n_odds",), low=0, below="n_labels", optional=True),
+    "odds": ArrayRule("float32", ("n_odds",), low=1e-30, finite=True, optional=True),
 }
 _FACTS = {"assign", "width", "held_out", "note", "n_judged"}
 # Labels that came later were in no held-out row, and are right less often than others with their score. Probabilities
@@ -39,7 +43,8 @@ class FittedCalibration:
     cuts: training rows from which on a label belongs to the head, and to the torso. counts: training rows of every
     label. width: how many answers of a row are looked at when labels are assigned. held_out: what the rule reached on
     held-out rows, by name. n_judged: the labels that held-out rows could have; those behind came later, and their
-    probabilities are shrunk.
+    probabilities are shrunk. odds: the factor of each label's odds, 1 for those that are like others of their band;
+    labels that came later have none.
     """
 
     rule: Assignment
@@ -50,6 +55,7 @@ class FittedCalibration:
     width: int
     held_out: Mapping[str, float]
     n_judged: int
+    odds: npt.NDArray[np.float32]
     bands: npt.NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +76,8 @@ class FittedCalibration:
         for band, curve in enumerate(self.curves):
             of_band = bands == band
             known[of_band] = curve(top.scores[of_band])
+        own = top.labels < len(self.odds)  # padding gets some label's factor, and stays 0
+        known[own] = with_odds(known[own], self.odds[top.labels[own]])
         came_later = top.labels >= self.n_judged
         known[came_later] **= NEW_POWER
         return known
@@ -105,6 +113,7 @@ class FittedCalibration:
 
     def arrays(self) -> Arrays:
         """The calibration as named arrays, as the schema declares them."""
+        special = np.flatnonzero(self.odds != 1)
         return {
             "scores": np.concatenate([curve.scores for curve in self.curves]),
             "probabilities": np.concatenate([curve.probabilities for curve in self.curves]),
@@ -113,6 +122,8 @@ class FittedCalibration:
             "thresholds": self.thresholds.of_bands,
             "labels": self.thresholds.labels,
             "label_thresholds": self.thresholds.of_labels,
+            "odds_labels": special.astype(np.int32),
+            "odds": self.odds[special],
         }
 
     def facts(self) -> dict[str, Any]:
@@ -155,12 +166,20 @@ class FittedCalibration:
         thresholds = Thresholds(arrays["thresholds"], arrays["labels"], arrays["label_thresholds"], note)
         width = whole_number(facts, "width", 1, MOST_PADDED, where)
         n_judged = whole_number(facts, "n_judged", 0, len(counts), where)
-        return cls(rule, tuple(curves), thresholds, arrays["cuts"], counts, width, held_out, n_judged)
+        odds = np.ones(n_judged, np.float32)
+        if "odds" in arrays or "odds_labels" in arrays:
+            labels = arrays.get("odds_labels", np.zeros(0, np.int32))
+            if "odds" not in arrays or len(labels) != len(arrays["odds"]) or np.any(np.diff(labels) <= 0):
+                raise ModelFileError(f"{where}: odds and the labels that have them do not fit together")
+            if len(labels) and labels[-1] >= n_judged:
+                raise ModelFileError(f"{where}: label {labels[-1]} has odds, but only {n_judged} were judged")
+            odds[labels] = arrays["odds"]
+        return cls(rule, tuple(curves), thresholds, arrays["cuts"], counts, width, held_out, n_judged, odds)
 
 
 def bands_of(counts: npt.NDArray[np.int64], cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The band of each label by its training rows: 0 from the first cut on, 1 from the second on, else 2."""
-    return np.asarray((counts[:, None] < cuts[None, :]).sum(axis=1), np.int64)
+    """The band of labels with so many training rows: 0 from the first cut on, 1 from the second on, else 2."""
+    return np.asarray((counts[..., None] < cuts).sum(axis=-1), np.int64)
 
 
 def _ordered(top: TopK, values: npt.NDArray[Any]) -> TopK:

@@ -18,9 +18,10 @@ from labelwood.progress import Callback, Progress
 from labelwood.topk import TopK
 
 SMALLEST_ROWS = 50  # fewer rows say too little about probabilities
-MANY_ROWS = 10_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
+MANY_ROWS = 20_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
 MOST_HELD = 20_000
-ENOUGH_HELD = 2_000
+ENOUGH_HELD = 20_000  # answers to fewer rows leave a probability of 0.9 uncertain by more than 0.01
+ENOUGH_OF_SLOW = 2_500  # of models that train several others inside, so that each part costs seconds
 # Numbers of x times labels up to which a linear model trains in about a second, so that several parts can be held out.
 CHEAP_WORK = 2e8
 LEAST_PLACES, MOST_PLACES = 20, 100
@@ -48,13 +49,14 @@ def places(y: sparse.csr_matrix, rule: Assignment) -> int:
 def parts_of(model: type[Model[Any, Any]], data: FitInput, seed: int) -> list[npt.NDArray[np.int64]]:
     """The rows of each part that is held out in turn; no row is in two parts.
 
-    One tenth of many rows, one fifth of fewer; several fifths where training is quick.
+    One tenth of many rows, one fifth of fewer; several fifths, most often all, where training is quick.
     """
     n_rows = int(data.x.shape[0])
     n_held = min(n_rows // 10 if n_rows >= MANY_ROWS else max(1, n_rows // 5), MOST_HELD)
     by_epochs = any(name.endswith("epochs") for name in model.Parameters.ranges())
     quick = not by_epochs and float(data.x.nnz) * data.n_labels <= CHEAP_WORK
-    n_parts = min(5, -(-ENOUGH_HELD // n_held)) if quick else 1
+    enough = ENOUGH_OF_SLOW if model.trains_several else ENOUGH_HELD
+    n_parts = min(5, -(-enough // n_held)) if quick else 1
     order = np.random.default_rng(seed).permutation(n_rows)
     return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from labelwood.calibration.rule import Assignment
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 GRID = 200  # thresholds that are tried where a goal is no sum over answers
 N_BANDS = 3
 LEAST_ANSWERS = 10  # fewer say nothing about a precision
@@ -66,7 +67,7 @@ def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
     real = judged.probabilities >= 0
     order = np.argsort(-judged.probabilities[real], kind="stable")
     falling = judged.probabilities[real][order]
-    hits = np.cumsum(judged.hit[real][order])
+    hits = np.cumsum(judged.hit[real][order], dtype=np.int64)
     given = np.arange(1, len(falling) + 1)
     # Equal probabilities are given together or not at all.
     ends = np.flatnonzero(np.append(falling[1:] < falling[:-1], True))
@@ -77,19 +78,7 @@ def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
     if rule.goal == "f1":
         return _between(falling, int(np.argmax(2 * hits / (given + n_true)))), ""
     if rule.goal == "precision":
-        precision = hits / given
-        # One standard error less (Agresti and Coull 1998): of many thresholds near the goal the last one that reaches
-        # it would do so by luck.
-        likely = (hits + 2) / (given + 4)
-        surely = likely - np.sqrt(likely * (1 - likely) / (given + 4))
-        enough = np.flatnonzero(given >= min(LEAST_ANSWERS, int(given[-1])))
-        reached = enough[surely[enough] >= number]
-        if len(reached):
-            return _between(falling, int(reached[-1])), ""
-        best = int(enough[np.argmax(surely[enough])])
-        return _between(
-            falling, best
-        ), f"the precision {number:g} is not surely reached; nearest: {precision[best]:.2f}"
+        return _for_precision(number, falling, hits, given)
     if rule.goal == "recall":
         recall = hits / n_true
         if recall[-1] >= number:
@@ -99,6 +88,23 @@ def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
     if given[-1] < wanted:
         return 0.0, f"{number:g} labels a row are more than the {given[-1] / len(judged.n_true):.1f} that it looks at"
     return _between(falling, int(np.argmin(np.abs(given - wanted)))), ""
+
+
+def _for_precision(number: float, falling: Floats, hits: Ints, given: Ints) -> tuple[float, str]:
+    """(threshold, note): the lowest threshold at which the precision is reached, by one standard error if it can be."""
+    # Agresti and Coull 1998. Of many thresholds near the goal the last one that reaches it would do so by luck.
+    likely = (hits + 2) / (given + 4)
+    surely = likely - np.sqrt(likely * (1 - likely) / (given + 4))
+    enough = np.flatnonzero(given >= min(LEAST_ANSWERS, int(given[-1])))
+    for reached in (surely, likely):
+        fine = enough[reached[enough] >= number]
+        if len(fine):
+            last = int(fine[-1])
+            few = f"so few answers reach the precision {number:g} that it is not sure" if reached is likely else ""
+            return _between(falling, last), few
+    best = int(enough[np.argmax(likely[enough])])
+    note = f"the precision {number:g} is not reached; nearest: {hits[best] / given[best]:.2f}"
+    return _between(falling, best), note
 
 
 def _between(falling: Floats, last: int) -> float:

@@ -48,6 +48,10 @@ def command(
             help="A parameter of one model, or TITLE.features.KEY for texts; repeatable.",
         ),
     ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option("--peers", help="PECOS, Omikuji, napkinXC and fastText too, those of them that are installed."),
+    ] = False,
     work: Annotated[
         Path | None, typer.Option("--work", metavar="DIR", help="Where finished runs are kept. Default: FILE.runs.")
     ] = None,
@@ -59,6 +63,7 @@ def command(
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
+    cluster: options.Cluster = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -70,6 +75,7 @@ def command(
     """
     from json import dumps
 
+    from labelwood.cli.clustering import check_cluster, on_cluster
     from labelwood.cli.console import plain, say, show, show_json, show_table
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
@@ -88,6 +94,7 @@ def command(
     if test is None and not 0 < share < 1:
         raise ParamError(f"--share must be a share above 0 and below 1, but is {share:g}")
     entries = _entries(models, set_ or [], seed, threads)
+    check_cluster(cluster)
     seconds = None if budget is None else _seconds(budget)
     choices = {
         "text": text, "labels": labels, "separator": separator, "format": format, "index_base": index_base,
@@ -95,15 +102,20 @@ def command(
     }  # fmt: skip
     given = {
         "--test": test, "--share": None if test is not None or share == 0.2 else share, "--budget": budget,
-        "--work": work, "--seed": seed or None, "--threads": threads, "--text": text, "--labels": labels,
+        "--peers": "" if peers else None, "--work": work, "--seed": seed or None, "--threads": threads, "--text": text,
+        "--labels": labels,
         "--separator": separator, "--format": format, "--index-base": index_base,
         "--on-bad-row": None if on_bad_row == "error" else on_bad_row,
     }  # fmt: skip
     again = _command(data, models, out, set_ or [], given)
     with shown(quiet) as progress:
         parts = _parts(data, test, share, seed, choices, threads, progress, quiet=quiet or json)
+        if peers:
+            entries += _peers(parts, entries, seed)
         folder = out.with_name(out.name + ".runs") if work is None else work
-        report = plain(compare(parts, entries, folder, budget=seconds, n_threads=threads, seed=seed, progress=progress))
+        with on_cluster(cluster):
+            made = compare(parts, entries, folder, budget=seconds, n_threads=threads, seed=seed, progress=progress)
+        report = plain(made)
     contents = {
         "html": page(report, again),
         "json": dumps({**report, "command": again}, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
@@ -158,6 +170,24 @@ def _entries(models: str, assignments: list[str], seed: int, threads: int | None
     return entries
 
 
+def _peers(parts: Parts, entries: list[Entry], seed: int) -> list[Entry]:
+    """The other packages that this machine has, and those that it lacks, with the reason."""
+    from labelwood.report.compare import Entry
+    from labelwood.report.peers import PEERS, installed_peers, why_not
+
+    pythons, taken = installed_peers(), {entry.title for entry in entries}
+    return [
+        Entry(
+            f"{name}-peer" if name in taken else name,
+            name,
+            {"seed": seed},
+            python=pythons.get(name, ""),
+            missing=why_not(name, parts, pythons),
+        )
+        for name in PEERS
+    ]
+
+
 def _parts(
     data: Path, test: Path | None, share: float, seed: int, choices: dict[str, Any], threads: int | None, progress: Any,
     *, quiet: bool,
@@ -204,5 +234,5 @@ def _command(data: Path, models: str, out: Path, assignments: list[str], given: 
         words += ["--set", assignment]
     for option, value in given.items():
         if value is not None:
-            words += [option, str(value)]
+            words += [option, str(value)] if value != "" else [option]
     return shlex.join([*words, "--out", str(out), "--force"])

@@ -51,13 +51,16 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if align[place : place + 1] == "l" else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # Text: a label such as "[red]" is no markup
     # Without a terminal the width is unknown: wide enough for any of our tables, so that lines are not broken.
-    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, highlight=False).print(table)
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, highlight=False)
+    # A line of its own: rich would break the title of a narrow table at the table's width.
+    console.print(Text(title, style="italic"), soft_wrap=True)
+    console.print(table)
 
 
 def count(number: int, noun: str) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from labelwood.report.judgement import Table
 
+MOST_BRANCHES = 20  # of a thesaurus that the terminal shows; JSON and the page have all
 SEEN = "These are the rows that it was trained on: the figures say nothing about new texts."
 
 
@@ -42,6 +43,7 @@ def command(
             help="The constants of PSP and PSnDCG. Default: those of a known data set, else 0.55,1.5.",
         ),
     ] = None,
+    rule: options.Rule = None,
     threads: options.Threads = None,
     text: options.Text = None,
     labels: options.Labels = None,
@@ -81,6 +83,7 @@ def command(
         check_file(html, force=force)
     constants, whose = _propensity(propensity, data)
     loaded = Loaded(model, threads, verify=verify)
+    loaded.check_rule(rule)
     checked_k(ks[-1], loaded.n_labels)
     with shown(quiet) as progress:
         rows = loaded.read(
@@ -101,9 +104,14 @@ def command(
         # Filter pairs take answers away: with as many spare places as a row may lose, the first k stay filled.
         spare = _most_pairs_of_a_row(rows.filter_pairs)
         top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.n_labels)))
-        metrics, y, unknown = loaded.metrics(top, rows, ks, constants)
+        given = loaded.answers(rows, None, assign=True) if loaded.assigns(None) else None
+        y, unknown = loaded.truth(rows)
+        if rule is not None:
+            top, given, y, unknown = _ruled(loaded, rule, top, given, y, unknown)
+        metrics = loaded.metrics(top, rows, y, ks, constants)
         metrics.update(loaded.hierarchy_figures(top, y, unknown, ks))
-        judgement = loaded.judgement(rows, y, max(5, ks[-1]))
+        judgement = loaded.judgement(rows, y, max(5, ks[-1]), given)
+        branches = loaded.branches(top.cut(ks[-1]) if given is None else given, y, unknown)
         seen = loaded.trained_on(rows)
         cost = loaded.search_figures(rows, (ks[0], ks[-1]))
     if per_label is not None:
@@ -116,12 +124,14 @@ def command(
     title = f"{model} on {data}: {count(len(top), 'row')}, per cent"
     psp = f"PSP and PSnDCG with A = {constants[0]:g}, B = {constants[1]:g} ({whose})"
     sentences = judgement.sentences() if judgement is not None else [_sentence(metrics, ks, loaded, y)]
+    tables: list[Table]
     if html is not None:
         from labelwood.data.writing.atomic_file import whole_file
         from labelwood.report.evaluation_page import evaluation_page
 
-        tables: list[Table] = [(psp, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))]
+        tables = [(psp, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))]
         tables += judgement.mistake_tables(name) if judgement is not None else []
+        tables += _branch_tables(branches, given is None, ks[-1], len(branches))
         figure = judgement.sure if judgement is not None else None
         with whole_file(html) as part:
             part.write_text(evaluation_page(title, sentences, [SEEN] if seen else [], figure, tables), "utf-8")
@@ -131,6 +141,7 @@ def command(
         facts = {"model": str(model), "data": str(data), "n_rows": len(top), "metrics": metrics}
         facts |= {"propensity": list(constants), "seen_in_training": seen}
         facts |= judgement.figures(name) if judgement is not None else {}
+        facts |= {"branches": _branch_facts(branches)} if branches else {}
         show_json({**facts, **({"search": cost} if cost else {}), "notes": notes})
         return
     if unknown and not quiet:
@@ -143,11 +154,52 @@ def command(
     show()
     show_table(title, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))
     show(psp)
-    for what, columns, worst in judgement.mistake_tables(name) if judgement is not None else ():
+    tables = judgement.mistake_tables(name) if judgement is not None else []
+    for what, columns, worst in [*_branch_tables(branches, given is None, ks[-1], MOST_BRANCHES), *tables]:
         show()
         show_table(what, columns, worst)
     if cost:
         show("search, mean per row: " + ", ".join(f"{what} {value:.2f}" for what, value in cost.items()))
+
+
+def _ruled(
+    loaded: Any, rule: str, top: Any, given: Any, y: Any, unknown: Sequence[str]
+) -> tuple[Any, Any, Any, tuple[str, ...]]:
+    """The best answers, the given tags, the truth and the names behind the labels, after a rule for both answers.
+
+    Concepts that came in have columns behind those of the truth, which is theirs too: no row has them.
+    """
+    from scipy import sparse
+
+    top, names = loaded.ruled(top, rule, unknown)
+    more = tuple(names[loaded.n_labels :])
+    if given is not None:
+        given, names = loaded.ruled(given, rule, more)
+        more = tuple(names[loaded.n_labels :])
+    wide = sparse.csr_matrix((y.data, y.indices, y.indptr), shape=(y.shape[0], loaded.n_labels + len(more)))
+    return top, given, wide, more
+
+
+def _branch_tables(branches: Sequence[tuple[str, Any]], best: bool, k: int, most: int) -> list[Table]:
+    """The table of precision, recall and F1 by branch of the thesaurus, its largest branches; none without branches."""
+    if not branches:
+        return []
+    what = f"the {k} best answers" if best else "assigned tags"
+    left_out = f"; the {most} largest of {len(branches)}" if len(branches) > most else ""
+    rows = [
+        (name, f"{b.true:,}", f"{b.given:,}", f"{b.precision:.1f}", f"{b.recall:.1f}", f"{b.f1:.1f}")
+        for name, b in branches[:most]
+    ]
+    return [(f"By branch of the vocabulary, {what}{left_out}", ("branch", "true", "given", "P", "R", "F1"), rows)]
+
+
+def _branch_facts(branches: Sequence[tuple[str, Any]]) -> list[dict[str, Any]]:
+    shares = ("precision", "recall", "f1")
+    return [
+        {"branch": name, "true": b.true, "given": b.given, "right": b.right}
+        | {share: round(getattr(b, share), 2) for share in shares}
+        for name, b in branches
+    ]
 
 
 def _places(given: Sequence[str]) -> list[int]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from labelwood.data.dataset import Dataset, TableForm
+    from labelwood.metrics.hierarchy import BranchFigures
     from labelwood.report.judgement import Judgement
     from labelwood.tagger.reasons import TagReason
     from labelwood.topk import TopK
@@ -124,15 +125,15 @@ class Loaded:
             widths["index_base"] = self.extra.get("index_base")
         return widths
 
-    def titles(self, lang: str | None = None) -> list[str] | None:
-        """The names of the labels in the vocabulary; None without one."""
+    def titles(self, lang: str | None = None, labels: Sequence[str] | None = None) -> list[str] | None:
+        """The names of the labels in the vocabulary, or of other concepts; None without one."""
         if self.tagger is None or self.tagger.fitted_.vocabulary is None:
             if lang is not None:
                 raise ParamError(f"--lang: {self.folder} was trained without --vocab: its labels have one name only")
             return None
         if lang is not None:
             self.tagger.fitted_.vocabulary.checked_language(lang)
-        return [self.tagger.name(label, lang) for label in self.tagger.label_names]
+        return [self.tagger.name(label, lang) for label in (self.tagger.label_names if labels is None else labels)]
 
     def predict(
         self,
@@ -181,6 +182,26 @@ class Loaded:
         if not assign or self.tagger is None:
             return self.predict(data, USUAL_K if k is None else k, include, exclude, progress)
         return self.tagger.predict_top(data.texts or (), k, assign=True, include=include, exclude=exclude)
+
+    def check_rule(self, rule: str | None) -> None:
+        """ParamError, before any work, if there is no such rule or no vocabulary to apply it by."""
+        from labelwood.vocabulary.rules import checked_rule
+
+        if rule is not None:
+            checked_rule(rule)
+            if self.tagger is None or self.tagger.fitted_.vocabulary is None:
+                raise ParamError(f"--rule: {self.folder} was trained without --vocab: no label stands above another")
+
+    def ruled(self, top: TopK, rule: str | None, more: Sequence[str] = ()) -> tuple[TopK, Sequence[str] | None]:
+        """(the answers after a parent/child rule, the names by number); more: names behind the labels.
+
+        Concepts that came in get numbers behind all of them.
+        """
+        if rule is None or self.tagger is None or self.tagger.fitted_.vocabulary is None:
+            return top, self.label_names
+        from labelwood.vocabulary.rules import ruled
+
+        return ruled(top, [*self.tagger.label_names, *more], self.tagger.fitted_.vocabulary, rule)
 
     def unknown_texts(self, data: Dataset) -> int:
         """How many rows have no word that the tagger knows."""
@@ -246,14 +267,13 @@ class Loaded:
             return False
         return known == texts_fingerprint(data.texts, data.y, data.label_names)
 
-    def judgement(self, data: Dataset, y: sparse.csr_matrix, k: int) -> Judgement | None:
-        """How good the tags are that it assigns; None if it has not learnt to assign."""
+    def judgement(self, data: Dataset, y: sparse.csr_matrix, k: int, given: TopK | None) -> Judgement | None:
+        """How good the given tags are; None if it has not learnt to assign, and gives none."""
         from labelwood.report.judgement import judged
 
-        if not self.assigns(None):
+        if given is None:
             return None
         assert self.tagger is not None
-        given = self.answers(data, None, assign=True)
         ranked = self.tagger.fitted_.ranked(data.texts or (), k, self.tagger.n_threads)
         if data.filter_pairs is not None:
             from labelwood.metrics.filters import without_pairs
@@ -263,15 +283,14 @@ class Loaded:
         return judged(given, ranked, y, self.counts(y.shape[1]))
 
     def metrics(
-        self, top: TopK, data: Dataset, ks: Sequence[int], propensity: tuple[float, float]
-    ) -> tuple[dict[str, float], sparse.csr_matrix, tuple[str, ...]]:
-        """(metrics with bands, true labels, unknown names); propensities and bands come from the training counts."""
+        self, top: TopK, data: Dataset, y: sparse.csr_matrix, ks: Sequence[int], propensity: tuple[float, float]
+    ) -> dict[str, float]:
+        """The metrics with bands of answers to data with true labels y; propensities come from the training counts."""
         import numpy as np
 
         from labelwood.metrics.evaluate import evaluate
 
-        y, unknown = self.truth(data)
-        figures = evaluate(
+        return evaluate(
             top,
             y,
             train_y=self.counts(y.shape[1]),
@@ -282,13 +301,22 @@ class Loaded:
             B=propensity[1],
             per_band=bool(np.any(self.counts(y.shape[1]))),
         )
-        return figures, y, unknown
 
     def hierarchy_figures(
         self, top: TopK, y: sparse.csr_matrix, unknown: Sequence[str], ks: Sequence[int]
     ) -> dict[str, float]:
         """hP, hR and hF1 at each k, with a vocabulary that has broader concepts; else nothing."""
         return {} if self.tagger is None else self.tagger.fitted_.hierarchy_figures(top, y, unknown, ks)
+
+    def branches(self, given: TopK, y: sparse.csr_matrix, unknown: Sequence[str]) -> list[tuple[str, BranchFigures]]:
+        """(the name of a branch, figures of it) of a vocabulary with broader concepts; else nothing."""
+        from labelwood.metrics.hierarchy import branch_figures
+
+        vocabulary = None if self.tagger is None else self.tagger.fitted_.vocabulary
+        if self.tagger is None or vocabulary is None or not len(vocabulary.broader):
+            return []
+        tops, membership = vocabulary.branches([*self.tagger.label_names, *unknown])
+        return [(self.tagger.name(tops[part.branch]), part) for part in branch_figures(given, y, membership)]
 
     def counts(self, n_labels: int) -> Any:
         """Training rows of each label, with zeros for labels beyond those the model knows."""

@@ -33,6 +33,7 @@ from labelwood.cli import (
     predict,
     reproduce,
     serve,
+    shrink,
     train,
 )
 from labelwood.errors import LabelwoodError
@@ -51,7 +52,9 @@ data = typer.Typer(
     help="Look at, convert, split, make and fetch data sets.", no_args_is_help=True, rich_markup_mode=None
 )
 
-for module in (demo, train, predict, evaluate, compare, reproduce, explain, learn, labels, inspect, models, serve):
+for module in (
+    demo, train, predict, evaluate, compare, reproduce, explain, learn, labels, shrink, inspect, models, serve,
+):  # fmt: skip
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(data, name="data")
 for module in (data_info, data_convert, data_split, data_synth, data_fetch, data_cache):
@@ -133,4 +136,7 @@ def _fail(message: str, code: int) -> int:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    from labelwood.cli.ranks import silence_others
+
+    silence_others()
     sys.exit(run(sys.argv[1:]))

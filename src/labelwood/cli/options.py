@@ -25,6 +25,15 @@ Threads = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same result.")]
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="auto|HOST:PORT",
+        help="Do the work on a Ray cluster: the one that runs here (auto), or the one at this address.",
+    ),
+]
+
 DataFile = Annotated[
     Path,
     typer.Argument(
@@ -47,6 +56,14 @@ Include = Annotated[
 Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="ID", help="Never answer these: ID, below:ID or scheme:ID; repeatable."),
+]
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        "--rule",
+        metavar="specific|ancestors",
+        help="With a vocabulary: leave out what stands above another answer, or add all that stands above one.",
+    ),
 ]
 Verify = Annotated[
     bool, typer.Option("--verify", help="Compare the SHA-256 of everything in DIR, not only the quick checksums.")

@@ -60,6 +60,7 @@ def command(
     lang: options.Lang = None,
     include: options.Include = None,
     exclude: options.Exclude = None,
+    rule: options.Rule = None,
     threads: options.Threads = None,
     memory: options.Memory = None,
     text: options.Text = None,
@@ -72,15 +73,18 @@ def command(
     split: options.Split = None,
     split_column: options.SplitColumn = None,
     verify: options.Verify = False,
+    cluster: options.Cluster = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Give every row its tags, or its k best labels.
 
-    Without --out the answers go to stdout, one JSON object a row. A table keeps every column of DATA.
+    Without --out the answers go to stdout, one JSON object a row. A table keeps every column of DATA. With --cluster,
+    DATA is a Parquet or JSON-lines file or a folder of them, and --out a folder.
     """
     from labelwood.cli import answers, tagged
+    from labelwood.cli.clustering import check_cluster, predict_on_cluster
     from labelwood.cli.console import count, say, show_json
     from labelwood.cli.inputs import split_choices, tell
     from labelwood.cli.loaded import Loaded
@@ -91,15 +95,34 @@ def command(
     from labelwood.memory import parse_memory
     from labelwood.topk import checked_k
 
-    table = tagged.check_out(out, shape, reasons=reasons)
+    check_cluster(cluster)
+    table = cluster is None and tagged.check_out(out, shape, reasons=reasons)
     if out is not None:
         check_file(out, force=force)
     elif json:
         raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
     loaded = Loaded(model, threads, verify=verify)
-    titles = loaded.titles(lang)
+    loaded.check_rule(rule)
+    loaded.titles(lang)
     assigns = loaded.assigns(assign, k)
     checked_k(k or 1, loaded.n_labels)
+    if cluster is not None:
+        other = {
+            "--reasons": reasons, "--shape": shape != "wide", "--document": document, "--lang": lang is not None,
+            "--labels": labels is not None, "--separator": separator is not None, "--format": format is not None,
+            "--index-base": index_base is not None, "--on-bad-row": on_bad_row != "error", "--force": force,
+            "--encoding": encoding is not None, "--split": split is not None, "--threads": threads is not None,
+            "--rule": rule is not None,
+        }  # fmt: skip
+        n_rows = predict_on_cluster(
+            loaded, data, out, cluster, k=k, assign=assigns, text=text, include=include or (), exclude=exclude or (),
+            other=other,
+        )  # fmt: skip
+        if json:
+            show_json({"out": str(out), "n_rows": n_rows, "k": k, "notes": []})
+        elif not quiet:
+            say(f"answered {count(n_rows, 'row')}; written to {out}")
+        return
     limit = None if memory is None else parse_memory(memory)
     with shown(quiet) as progress, reading_in_pieces(limit, out or model):
         rows = loaded.read(
@@ -117,8 +140,10 @@ def command(
             **({"keep_columns": True} if table and loaded.tagger is not None else {}),
             **split_choices(data, split, split_column, "tst"),
         )
-        top = loaded.answers(rows, k, assigns, include or (), exclude or (), progress)
-        why = tagged.reasons_of(loaded, rows, top, progress) if reasons else None
+        found = loaded.answers(rows, k, assigns, include or (), exclude or (), progress)
+        top, names = loaded.ruled(found, rule)
+        why = tagged.reasons_of(loaded, rows, top, progress, names) if reasons else None
+    titles = loaded.titles(lang, names)
     notes = list(rows.notes)
     if assigns:
         n_unknown = loaded.unknown_texts(rows)
@@ -127,17 +152,18 @@ def command(
             tell(notes[-1:], quiet=quiet or json)
     number = "probability" if assigns else "score"
     if out is None:
-        answers.write_stdout(top, loaded.label_names, rows.row_ids, number, titles)
+        answers.write_stdout(top, names, rows.row_ids, number, titles)
         return
     if table:
         measure = "probabilities" if assigns else "scores"
         separator = None if loaded.form is None else loaded.form.separator
-        named = [[(loaded.name(label), score) for label, score in row] for row in top]
-        names = None if titles is None else [[titles[label] for label, _ in row] for row in top]
-        told = tagged.write_tagged(out, rows, named, names, measure=measure, separator=separator, reasons=why)
+        named = [[(str(label) if names is None else names[label], score) for label, score in row] for row in top]
+        called = None if titles is None else [[titles[label] for label, _ in row] for row in top]
+        told = tagged.write_tagged(out, rows, named, called, measure=measure, separator=separator, reasons=why)
         tell(told, quiet=quiet or json)
     else:
-        answers.write_file(out, top, loaded.label_names, rows.row_ids, loaded.n_labels, number, titles)
+        n_labels = loaded.n_labels if names is None else len(names)
+        answers.write_file(out, top, names, rows.row_ids, n_labels, number, titles)
     if json:
         show_json({"out": str(out), "n_rows": len(top), "k": k if assigns else top.labels.shape[1], "notes": notes})
     elif not quiet:

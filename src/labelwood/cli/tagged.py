@@ -90,12 +90,22 @@ def _joined(parts: Sequence[str], mark: str | None) -> str:
     return mark.join(parts)
 
 
-def reasons_of(loaded: Loaded, rows: Dataset, top: TopK, progress: Progress) -> list[str]:
-    """Why each row gets its tags: 'dessert: cake +1.2, cream +0.4 | apple: apple +2.1'."""
+def reasons_of(
+    loaded: Loaded, rows: Dataset, top: TopK, progress: Progress, names: Sequence[str] | None = None
+) -> list[str]:
+    """Why each row gets its tags: 'dessert: cake +1.2, cream +0.4 | apple: apple +2.1'.
+
+    names: of all numbers, also of concepts that a rule added, which no word speaks for.
+    """
     texts = []
     for row, answers in enumerate(top):
         asked = rows.take([row])
-        parts = [_reason_text(loaded.reason(asked, label)) for label, _ in answers]
+        parts = [
+            _reason_text(loaded.reason(asked, label))
+            if names is None or label < loaded.n_labels
+            else f"{names[label]}: stands above another tag"
+            for label, _ in answers
+        ]
         texts.append(" | ".join(parts))
         progress.step("finding reasons", row + 1, rows.n_rows)
     return texts

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from labelwood.models.base import Model
     from labelwood.progress import Progress
     from labelwood.tagger.tagger import Tagger
+    from labelwood.tuning.tune import Tuned
 
 PLAIN = "none"  # --lang none: plain words, whatever the language
 
@@ -40,6 +41,15 @@ def command(
             help="The most accurate answers, for more time: the model ensemble.",
         ),
     ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="Search for better settings on held-out rows for at most this long, such as 10m; the last training is "
+            "part of it. Killed, it goes on when started again (DIR.search.jsonl).",
+        ),
+    ] = None,
     favour: Annotated[
         str | None,
         typer.Option(
@@ -124,6 +134,7 @@ def command(
     split: options.Split = None,
     split_column: options.SplitColumn = None,
     resume: Resume = False,
+    cluster: options.Cluster = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -136,17 +147,22 @@ def command(
 
     from labelwood.calibration.held_out import SMALLEST_ROWS
     from labelwood.cli.choices import model_choice
-    from labelwood.cli.console import count, say, show, show_json, size
+    from labelwood.cli.clustering import check_cluster, on_cluster
+    from labelwood.cli.console import count, say, show, show_json, show_table, size
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
+    from labelwood.cli.ranks import ranks_of
     from labelwood.cli.resuming import finished_already, identity_of, resumable, run_name
     from labelwood.cli.sparing import left_for_training, reading_in_pieces
     from labelwood.data.unlabelled import trained_rows
     from labelwood.errors import ParamError
     from labelwood.memory import parse_memory
     from labelwood.models.registry import AUTO
+    from labelwood.storage.steps import keeping
     from labelwood.tagger.tagger import Tagger
+    from labelwood.tuning.duration import parse_duration
+    from labelwood.tuning.tune import COLUMNS
 
     identity = identity_of(data, context.params)
     if resume and not force and finished_already(out, identity):
@@ -155,7 +171,10 @@ def command(
             show_json({"out": str(out), "finished": True})
         return
     check_folder(out, force=force)
-    budget = None if memory is None else parse_memory(memory)
+    check_cluster(cluster)
+    if budget is not None:
+        parse_duration(budget)  # a slip is told before the data is read
+    allowed = None if memory is None else parse_memory(memory)
     if best:
         if model is not None or tree is not None:
             raise ParamError("--best is the model ensemble: leave out --model and --tree")
@@ -178,10 +197,11 @@ def command(
     )
     start = time.perf_counter()
     with (
-        resumable(out, identity, resume=resume, force=force, quiet=quiet or json),
+        ranks_of(settings.name, out) as own_out,
+        resumable(own_out, identity, resume=resume, force=force, quiet=quiet or json),
         shown(quiet) as progress,
     ):
-        with reading_in_pieces(budget, out):
+        with reading_in_pieces(allowed, own_out):
             rows = read_data(
                 data,
                 format=format,
@@ -198,8 +218,20 @@ def command(
             )
         rows = trained_rows(rows, unlabelled)
         tell(rows.notes, quiet=quiet or json)
-        trained, reasons, notes = train(rows, settings, progress, left_for_training(budget, rows))
-        if settings.name == AUTO:
+        table_of_trials: list[tuple[str, ...]] = []
+        left = left_for_training(allowed, rows)
+        with on_cluster(cluster) as told:
+            if budget is not None:
+                with keeping(None):  # the search has a journal of its own
+                    tuned = tuned_within(budget, rows, settings, out, progress, left, restart=force)
+                trained, reasons, notes = tuned.trained, tuned.sentences(), list(tuned.trained.notes_)
+                table_of_trials = tuned.table()
+            else:
+                trained, reasons, notes = train(rows, settings, progress, left)
+        notes += [told.note] if told.note else []
+        if own_out != out:  # torchrun: the first process writes and tells
+            return
+        if settings.name == AUTO and budget is None:
             reasons = [model_choice(rows, trained), *reasons]
         seconds = time.perf_counter() - start
         base = {} if rows.index_base is None else {"index_base": rows.index_base}
@@ -222,11 +254,14 @@ def command(
         "seconds": round(seconds, 3),
         "kept_bytes": 0 if kept is None else kept.nbytes,
         "notes": [*rows.notes, *choices],
+        **({"trials": [dict(zip(COLUMNS, line, strict=True)) for line in table_of_trials]} if table_of_trials else {}),
         **({"assign": calibration.facts()} if calibration is not None else {}),
     }
     if json:
         show_json(facts)
         return
+    if table_of_trials and not quiet:
+        show_table("What each second bought", COLUMNS, table_of_trials, align="rl")
     if not quiet:
         for reason in reasons:
             say(reason)
@@ -323,13 +358,27 @@ class Settings:
             self.features = declared.parse(of_features, "features")
             declared.checked(self.features, "features")
 
+    def refuse_texts_options(self, data: Dataset) -> None:
+        """ParamError if an option was given that rows of features have no use for."""
+        from labelwood.errors import ParamError
+
+        of_texts = {
+            "--keep-rows": self.keep_rows is not None,
+            "--set features.*": bool(self.features),
+            "--assign": self.asked not in (None, "none"),
+            "--lang": self.lang is not None,
+            "--vocab": self.vocabulary is not None,
+        }
+        for option, given in of_texts.items():
+            if given:
+                raise ParamError(f"{data.source}: holds features, not texts; {option} is for texts")
+
 
 def train(
     data: Dataset, settings: Settings, progress: Progress, memory: int | None = None
 ) -> tuple[Tagger | Model[Any, Any], list[str], list[str]]:
     """(the trained Tagger if the rows are texts, else the trained model; why it has these words; other notes)."""
     from labelwood.cli.choices import words_choice
-    from labelwood.errors import ParamError
     from labelwood.models.registry import AUTO, model_class, recommended_model
     from labelwood.tagger.tagger import Tagger
 
@@ -352,16 +401,44 @@ def train(
         if lang != settings.lang:
             reasons = [f"words: {notes.pop(0)} (--lang none takes plain words)"]
         return tagger, reasons, notes
-    of_texts = {
-        "--keep-rows": settings.keep_rows is not None,
-        "--set features.*": bool(settings.features),
-        "--assign": settings.asked not in (None, "none"),
-        "--lang": settings.lang is not None,
-        "--vocab": settings.vocabulary is not None,
-    }
-    for option, given in of_texts.items():
-        if given:
-            raise ParamError(f"{data.source}: holds features, not texts; {option} is for texts")
+    settings.refuse_texts_options(data)
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
     model: Model[Any, Any] = model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)
     return model, [], list(model.notes_)
+
+
+def tuned_within(
+    budget: str,
+    data: Dataset,
+    settings: Settings,
+    out: Path,
+    progress: Progress,
+    memory: int | None = None,
+    *,
+    restart: bool = False,
+) -> Tuned:
+    """What a search of that time gives; the journal lies beside `out`."""
+    from labelwood.cli.choices import words_choice
+    from labelwood.models.registry import AUTO
+    from labelwood.tuning.tune import tune
+
+    lang = settings.lang
+    if data.x is not None:
+        settings.refuse_texts_options(data)
+    elif lang is None and settings.name == AUTO and not settings.features:
+        lang, _ = words_choice(data.texts or ())
+    return tune(
+        data,
+        budget=budget,
+        model=settings.name,
+        params=settings.model_params,
+        features=settings.features,
+        lang=None if lang == PLAIN else lang,
+        vocabulary=settings.vocabulary,
+        assign=settings.assign if data.x is None else None,
+        keep_rows=settings.keep_rows,
+        out=out,
+        restart=restart,
+        memory=memory,
+        progress=progress,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.features.stems import Stemming, as_tokens, merged, stems_of
+from labelwood.features.stems import Stemming, merged, stems_of
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.features.tfidf_state import FittedTfidf, Forms, admitted, rules_of
 from labelwood.features.tokens import Rows, Texts, TokenList, count_tokens
@@ -18,22 +18,22 @@ def learn_stems(parameters: TfidfParams, texts: Texts, low: float, high: float) 
     counted = count_tokens(texts, rules_of(parameters), n_threads=parameters.n_threads)
     stemming = Stemming(parameters.languages(), parameters.lemmas)
     stems = stems_of(counted.tokens, counted.rows, texts, stemming)
-    names = sorted(set(stems))  # in the order of their code points, as plain tokens are
-    column_of = _places(stems, names)
+    names, column_of = TokenList.of(stems).distinct()
     rows = merged(counted.rows, column_of, len(names))
     frequencies, totals = _tally(rows, len(names))
     kept = np.flatnonzero((frequencies >= low) & (frequencies <= high))
     if parameters.max_features is not None:
         order = np.argsort(-totals[kept], kind="stable")
         kept = np.sort(kept[order[: parameters.max_features]])
+    n_seen = len(names)
     if len(kept) < len(names):
         new_column = np.full(len(names), -1, np.int32)
         new_column[kept] = np.arange(len(kept), dtype=np.int32)
         rows = merged(rows, new_column, len(kept))
         column_of = new_column[column_of] if len(names) else column_of
-    vocabulary = as_tokens([names[place] for place in kept.tolist()])
+        names = names.take(kept)
     forms = _with_columns(counted.tokens, column_of)
-    return FittedTfidf(parameters, len(texts), frequencies[kept], vocabulary, forms), rows, len(names)
+    return FittedTfidf(parameters, len(texts), frequencies[kept], names, forms), rows, n_seen
 
 
 def with_more_stems(state: FittedTfidf, texts: Texts, n_threads: int | None) -> FittedTfidf:
@@ -43,10 +43,9 @@ def with_more_stems(state: FittedTfidf, texts: Texts, n_threads: int | None) -> 
     column_of = state.columns_of(counted.tokens)
     new = np.flatnonzero(column_of < 0)
     all_stems = stems_of(counted.tokens, counted.rows, texts, state.stemming)
-    new_stems = [all_stems[place] for place in new.tolist()]
-    names = sorted(set(new_stems))
+    names, places = TokenList.of([all_stems[place] for place in new.tolist()]).distinct()
     n_old = state.n_features
-    column_of[new] = n_old + _places(new_stems, names)
+    column_of[new] = n_old + places
     frequencies, totals = _tally(merged(counted.rows, column_of, n_old + len(names)), n_old + len(names))
     is_new = np.arange(n_old + len(names)) >= n_old
     kept = admitted(frequencies, totals, is_new, state, len(texts))
@@ -56,15 +55,10 @@ def with_more_stems(state: FittedTfidf, texts: Texts, n_threads: int | None) -> 
     more = _with_columns(counted.tokens.take(unseen), final[column_of[unseen]])
     forms = Forms(state.forms.words.joined(more.words), np.concatenate([state.forms.columns, more.columns]))
     old = state.frequencies + frequencies[:n_old]
-    vocabulary = state.word_list().joined(as_tokens([names[place - n_old] for place in kept.tolist()]))
+    vocabulary = state.word_list().joined(names.take(kept - n_old))
     return FittedTfidf(
         state.parameters, state.n_rows + len(texts), np.concatenate([old, frequencies[kept]]), vocabulary, forms
     )
-
-
-def _places(stems: list[str], names: list[str]) -> Int32:
-    place_of = {name: place for place, name in enumerate(names)}
-    return np.array([place_of[stem] for stem in stems], np.int32)
 
 
 def _tally(rows: Rows, n_columns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -34,7 +34,7 @@ class Stemming:
 
     def roots(self, tokens: Sequence[str], language: str) -> list[str]:
         """The stem of each token in one language; of an n-gram, the stems of its words."""
-        if not any(" " in token for token in tokens):
+        if " " not in "\n".join(tokens):
             return self._roots_of_words(tokens, language)
         words = list(dict.fromkeys(word for token in tokens for word in token.split(" ")))
         root_of = dict(zip(words, self._roots_of_words(words, language), strict=True))
@@ -56,7 +56,8 @@ def _stems(words: Sequence[str], language: str) -> list[str]:
     stemmer = snowballstemmer.stemmer(NAMES[language])
     if _FAST:
         stemmer.maxCacheSize = 0
-    return [stem or word for stem, word in zip(stemmer.stemWords(words), words, strict=True)]
+    stems: list[str] = stemmer.stemWords(words)
+    return [stem or word for stem, word in zip(stems, words, strict=True)] if "" in stems else stems
 
 
 def check_lemmas() -> None:
@@ -112,14 +113,6 @@ def stems_of(tokens: TokenList, rows: Rows, texts: Texts, stemming: Stemming) ->
     return stems
 
 
-def as_tokens(words: Sequence[str]) -> TokenList:
-    """The words as one array of bytes."""
-    encoded = [word.encode() for word in words]
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(part) for part in encoded], out=offsets[1:])
-    return TokenList(np.frombuffer(b"".join(encoded), np.uint8), offsets)
-
-
 def known_stems(words: Sequence[str], stemming: Stemming, find: Callable[[Any, Any], Any]) -> Int32:
     """The column of each word's stem, -1 where no language gives a known one; find: (bytes, offsets) -> columns."""
     columns = np.full(len(words), -1, np.int32)
@@ -127,7 +120,7 @@ def known_stems(words: Sequence[str], stemming: Stemming, find: Callable[[Any, A
         open_places = np.flatnonzero(columns < 0)
         if not len(open_places):
             break
-        stems = as_tokens(stemming.roots([words[at] for at in open_places.tolist()], language))
+        stems = TokenList.of(stemming.roots([words[at] for at in open_places.tolist()], language))
         columns[open_places] = find(stems.bytes, stems.offsets)
     return columns
 

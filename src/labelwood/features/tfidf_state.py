@@ -14,7 +14,7 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import ModelFileError, ParamError
 from labelwood.features.languages import AUTO
-from labelwood.features.stems import Stemming, as_tokens, known_stems, merged
+from labelwood.features.stems import Stemming, known_stems, merged
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.features.tokens import (
     TOKEN_FORMAT,
@@ -161,7 +161,7 @@ class FittedTfidf(FittedVectorizer):
     def _forms_in(self, text: str, columns: Iterable[int]) -> dict[int, str]:
         in_text = list(dict.fromkeys(_native.split_text(text, rules_of(self.parameters))))
         shared: dict[int, list[str]] = {}
-        for form, column in zip(in_text, self.columns_of(as_tokens(in_text)).tolist(), strict=True):
+        for form, column in zip(in_text, self.columns_of(TokenList.of(in_text)).tolist(), strict=True):
             shared.setdefault(column, []).append(form)
         stems = self.word_list()
         return {c: " / ".join(shared[c]) if c in shared else word_at(stems, c) for c in columns}

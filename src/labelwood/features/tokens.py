@@ -16,6 +16,7 @@ from labelwood.errors import DataError
 # The meaning of saved tokens: the Unicode tables, the cutting rules and the hash. A change of any needs a new number.
 TOKEN_FORMAT = 1
 MAX_TEXT_BYTES = 1_400_000_000
+_BREAK = 10  # the byte of a line break, which words never hold (runs of letters may)
 
 Texts = tuple[str, ...]
 Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]
@@ -33,8 +34,24 @@ class TokenList:
 
     def strings(self) -> list[str]:
         """The tokens as strings."""
+        if len(self) > 1 and not np.any(self.bytes == _BREAK):
+            # Decoded in one piece and cut at line breaks: a tenth of the time of one call for each.
+            return np.insert(self.bytes, self.offsets[1:-1], _BREAK).tobytes().decode().split("\n")
         whole, ends = self.bytes.tobytes(), self.offsets.tolist()
         return [whole[start:end].decode() for start, end in pairwise(ends)]
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> TokenList:
+        """The words as one array of bytes."""
+        lines = np.frombuffer("\n".join(words).encode(), np.uint8)
+        breaks = np.flatnonzero(lines == _BREAK)
+        if words and len(breaks) == len(words) - 1:  # as in `strings`: one call for all
+            ends = np.append(breaks, len(lines)) - np.arange(len(words))
+            return cls(lines[lines != _BREAK], np.concatenate([[0], ends]))
+        encoded = [word.encode() for word in words]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(part) for part in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
     def take(self, places: npt.NDArray[np.int64]) -> TokenList:
         """The tokens at some places, in that order."""
@@ -42,6 +59,11 @@ class TokenList:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         return TokenList(self.bytes[np.repeat(starts, lengths) + within], offsets)
+
+    def distinct(self) -> tuple[TokenList, npt.NDArray[np.int32]]:
+        """(the different tokens in the order of their code points, the place of every token among them)."""
+        places, place_of = _native.distinct_tokens(self.bytes, self.offsets)
+        return self.take(places), place_of
 
     def joined(self, more: TokenList) -> TokenList:
         """These tokens, then more."""

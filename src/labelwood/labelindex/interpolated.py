@@ -72,7 +72,7 @@ def interpolated_tree(
         raise ParamError(f"smoothing must be a number from 0 up, but is {smoothing!r}")
     f = checked_frequencies(frequencies, None)
     cover = f if cover_frequencies is None else checked_frequencies(cover_frequencies, len(f), "cover_frequencies")
-    splitter = Splitter(vectors, f, cover)
+    splitter = Splitter.of(vectors, f, cover)
     checked_frequencies(f, splitter.n_labels)
     balanced = _native.SplitOptions()
     balanced.max_iterations, balanced.tolerance = max_iterations, tolerance

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from labelwood.progress import SILENT, Progress
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
+NOTHING: Float64 = np.zeros(0)
 
 # (sizes of the nodes of a level, its depth) -> which of them are split
 IsInner = Callable[[Int64, int], npt.NDArray[np.bool_]]
@@ -46,6 +48,15 @@ def checked_frequencies(values: Any, n_labels: int | None, what: str = "frequenc
 class Splitter:
     """Splits slices of a permutation of the labels by the vectors (and frequencies) of the labels."""
 
+    @classmethod
+    def of(
+        cls, vectors: Any, frequencies: Float64 | None = None, cover_frequencies: Float64 | None = None
+    ) -> Splitter:
+        """The splitter of these vectors; vectors that are a splitter themselves split on their own."""
+        if isinstance(vectors, Splitter):
+            return vectors.with_frequencies(frequencies, cover_frequencies)
+        return cls(vectors, frequencies, cover_frequencies)
+
     def __init__(
         self, vectors: Any, frequencies: Float64 | None = None, cover_frequencies: Float64 | None = None
     ) -> None:
@@ -54,9 +65,15 @@ class Splitter:
         if self.n_labels == 0:
             raise DataError("label vectors have no rows: a label tree needs at least one label")
         self.arrays = (row_pointers(matrix), column_ids(matrix), matrix.data, int(matrix.shape[1]))
-        nothing = np.zeros(0)
-        self._frequencies = nothing if frequencies is None else frequencies
-        self._cover = nothing if cover_frequencies is None else cover_frequencies
+        self._frequencies = NOTHING if frequencies is None else frequencies
+        self._cover = NOTHING if cover_frequencies is None else cover_frequencies
+
+    def with_frequencies(self, frequencies: Float64 | None, cover_frequencies: Float64 | None) -> Splitter:
+        """A splitter by the same vectors and these frequencies."""
+        other = copy(self)
+        other._frequencies = NOTHING if frequencies is None else frequencies
+        other._cover = NOTHING if cover_frequencies is None else cover_frequencies
+        return other
 
     def split(
         self,
@@ -84,6 +101,36 @@ class Splitter:
             options,
         )
         return n_left, objective
+
+    def clusters(
+        self,
+        order: Int32,
+        first: Int64,
+        size: Int64,
+        key: Int64,
+        arity: int,
+        *,
+        max_iterations: int,
+        tolerance: float,
+        seed: int,
+        n_threads: int | None,
+    ) -> Int64:
+        """The labels of each of up to `arity` children (n_nodes, arity) by k-means; `order` is rearranged in place."""
+        counts = np.zeros((len(first), arity), np.int64)
+        _native.kmeans_nodes(
+            *self.arrays,
+            first,
+            size,
+            key,
+            arity,
+            max_iterations,
+            tolerance,
+            seed,
+            n_threads or 0,
+            order,
+            counts,
+        )
+        return counts
 
 
 def grow(order: Int32, split_level: SplitLevel, is_inner: IsInner, progress: Progress = SILENT) -> LabelTree:

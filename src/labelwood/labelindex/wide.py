@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from labelwood import _native
 from labelwood.labelindex.splitting import Int32, Int64, Splitter, check_whole, grow, split_evenly
 from labelwood.labelindex.tree import LabelTree
 from labelwood.progress import SILENT, Progress
@@ -34,27 +33,23 @@ def wide_tree(
     check_whole("arity", arity, 2)
     if max_depth is not None:
         check_whole("max_depth", max_depth, 1)
-    splitter = Splitter(vectors)
+    splitter = Splitter.of(vectors)
 
     def split_level(order: Int32, first: Int64, size: Int64, number: Int64, _: int) -> Int64:
         counts = np.zeros((len(first), arity), np.int64)
         many = size > arity
         counts[~many] = split_evenly(size[~many], arity, lambda *_: None) if np.any(~many) else 0
-        clustered = np.zeros((int(many.sum()), arity), np.int64)
-        _native.kmeans_nodes(
-            *splitter.arrays,
+        counts[many] = splitter.clusters(
+            order,
             first[many],
             size[many],
             number[many],
             arity,
-            max_iterations,
-            tolerance,
-            seed,
-            n_threads or 0,
-            order,
-            clustered,
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+            seed=seed,
+            n_threads=n_threads,
         )
-        counts[many] = clustered
         return counts
 
     def is_inner(size: Int64, depth: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,57 @@ def hierarchy_metrics(top: TopK, y: Any, ancestors: sparse.csr_matrix, ks: Seque
         figures[f"hR@{k}"] = 100.0 * shared / max(1, n_true)
         figures[f"hF1@{k}"] = 200.0 * shared / max(1, n_answered + n_true)
     return figures
+
+
+@dataclass(frozen=True)
+class BranchFigures:
+    """What answers are worth in one branch: how many are given, true and right, and the shares in per cent.
+
+    A label of several branches counts in each.
+    """
+
+    branch: int
+    given: int
+    true: int
+    right: int
+
+    @property
+    def precision(self) -> float:
+        """The share of the given labels that is right."""
+        return 100.0 * self.right / max(1, self.given)
+
+    @property
+    def recall(self) -> float:
+        """The share of the true labels that is given."""
+        return 100.0 * self.right / max(1, self.true)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both."""
+        return 200.0 * self.right / max(1, self.given + self.true)
+
+
+def branch_figures(top: TopK, y: Any, branches: sparse.csr_matrix) -> list[BranchFigures]:
+    """Precision, recall and F1 of all answers by branch of the thesaurus; the branch with most true labels first.
+
+    branches: ones (n_labels, n_branches) where a label belongs to a branch. Branches without answers and without
+    true labels are left out.
+    """
+    truth = as_labels(y)
+    if truth.shape != (len(top), branches.shape[0]):
+        raise DataError(
+            f"y is {truth.shape}, but there are {len(top)} answered rows and branches of {branches.shape[0]} labels"
+        )
+    answered, true = _answers(top, top.k, truth.shape[1]), _ones(truth)
+
+    def by_branch(matrix: sparse.csr_matrix) -> list[int]:
+        of_label = np.bincount(matrix.indices, minlength=truth.shape[1])
+        return [int(n) for n in np.asarray(branches.T @ of_label).ravel()]
+
+    counts = zip(by_branch(answered), by_branch(true), by_branch(answered.multiply(true).tocsr()), strict=True)
+    figures = [BranchFigures(branch, *numbers) for branch, numbers in enumerate(counts)]
+    used = [figure for figure in figures if figure.given or figure.true]
+    return sorted(used, key=lambda figure: (-figure.true, -figure.given, figure.branch))
 
 
 def _answers(top: TopK, k: int, n_labels: int) -> sparse.csr_matrix:

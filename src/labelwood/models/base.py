@@ -58,6 +58,8 @@ class Model(Estimator, ABC, Generic[P, F]):
     explains_by_rows: ClassVar[bool] = False
     # True: texts beside features are used where they come; features alone suffice. Asked as it was trained.
     takes_texts: ClassVar[bool] = False
+    # True if training trains several models inside: what repeats it (calibration) does so less often.
+    trains_several: ClassVar[bool] = False
     n_threads: int | None
     seed: int
 

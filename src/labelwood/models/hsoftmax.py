@@ -65,6 +65,7 @@ class HSoftmaxParams(Params):
         low=0,
         low_open=True,
     )
+    shuffle: bool = param(True, "rows come in another order every time; False: as they are given, as in fastText")
     min_count: int = param(1, "features in fewer training rows are left out", low=1)
     weighting: str = param(
         "values", "what a feature counts in the mean: its value, or all the same", choices=WEIGHTINGS
@@ -73,7 +74,8 @@ class HSoftmaxParams(Params):
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # fastText's supervised defaults (its args.cc) with the loss hs: Huffman's tree, vectors start in +-1 / dim.
+    # fastText's supervised defaults (its args.cc) with the loss hs: Huffman's tree, vectors start in +-1 / dim,
+    # rows in the order of the file.
     "fasttext": {
         "tree": "huffman",
         "loss": "hs",
@@ -81,6 +83,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "epochs": 5,
         "rate": 0.1,
         "start": 100**-0.5,
+        "shuffle": False,
         "min_count": 1,
         "weighting": "values",
         "storage": "float",
@@ -97,6 +100,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "epochs": 200,
         "rate": 0.5,
         "start": 128**-0.5,
+        "shuffle": False,
         "min_count": 2,
         "weighting": "values",
         "storage": "float",
@@ -279,7 +283,7 @@ class HSoftmax(Model[HSoftmaxParams, FittedHSoftmax]):
                 rows.indptr, rows.indices, rows.data, bias, row_pointers(y), column_ids(y),
                 codes.child, codes.place_of_label, codes.place_of_inner, vectors, decisions, order,
                 plt=plt, rate=settings.rate, epochs=settings.epochs, seed=settings.seed,
-                n_threads=settings.n_threads or 0,
+                n_threads=settings.n_threads or 0, shuffle=settings.shuffle,
                 progress=lambda done, total: data.progress.step("rows", done, total),
             )  # fmt: skip
         if not (np.isfinite(vectors).all() and np.isfinite(decisions).all()):

@@ -21,6 +21,10 @@ _MODELS = {
     "hierarchicalxc": ("labelwood.models.hierarchicalxc", "HierarchicalXC"),
     "glas": ("labelwood.models.neural.glas", "GLaS"),
     "dxml": ("labelwood.models.neural.dxml", "DXML"),
+    "random": ("labelwood.models.baselines.random_labels", "Random"),
+    "knn": ("labelwood.models.baselines.knn", "KNN"),
+    "leml": ("labelwood.models.baselines.leml", "LEML"),
+    "fastxml": ("labelwood.models.baselines.fastxml", "FastXML"),
     "ensemble": ("labelwood.models.ensemble.model", "Ensemble"),
 }
 

@@ -21,7 +21,10 @@ from labelwood.progress import SILENT, Progress
 from labelwood.report.compare_data import Parts, store
 from labelwood.report.compare_figures import WIDTH, Answered, Judged, figures, judged, sample_rows, spare_places
 from labelwood.report.compare_process import RunError, run_name, run_task
+from labelwood.report.compare_spread import execute_spread
 from labelwood.report.machine import machine_card
+from labelwood.report.peers import SCRIPT, store_features
+from labelwood.spreading import current_spread
 from labelwood.topk import TopK
 
 SHOWN_ANSWERS = 3
@@ -37,12 +40,18 @@ REASON_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Entry:
-    """A model to compare: the title it goes by, its registry name, its parameters, and those of its text features."""
+    """A model to compare: the title it goes by, its registry name, its parameters, and those of its text features.
+
+    python: the Python that has it, if it is another package; its name is then one of peers.PEERS. missing: why it
+    cannot run.
+    """
 
     title: str
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Any] = field(default_factory=dict)
+    python: str = ""
+    missing: str = ""
 
 
 @dataclass
@@ -83,7 +92,7 @@ def compare(
     """The report as one value of JSON's own kinds; RunError if no model could be trained.
 
     work: the folder for runs, which are reused if they are there. budget: seconds for everything; models that would not
-    fit are skipped, and the report says so.
+    fit are skipped, and the report says so. Where work is spread, all runs begin at once, each with the whole budget.
     """
     _check(entries)
     start = time.perf_counter()
@@ -99,12 +108,20 @@ def compare(
     runs = [Run(entry, work / _folder_name(entry, fingerprint, k, n_threads)) for entry in entries]
     for run in runs:
         _reuse(run)
+        if run.entry.missing and run.status == "waiting":
+            run.status, run.why = "skipped", run.entry.missing
     waiting = [run for run in runs if run.status == "waiting"]
-    if budget is not None:
-        _estimate(waiting, parts, data, k, clock, progress)
+    ours = [run for run in waiting if not run.entry.python]
+    spread = current_spread()
+    if budget is not None and spread.n_parts == 1:
+        _estimate(ours, parts, data, k, clock, progress)
         waiting.sort(key=lambda run: run.estimate_s or 0.0)  # cheapest first: as many as can be
+    if spread.n_parts > 1:  # peers have their own Python on this machine alone
+        execute_spread(spread, ours, parts, k, n_threads, clock.left(), progress)
+        waiting = [run for run in waiting if run.entry.python]
     for run in waiting:
-        _execute(run, data, k, n_threads, clock, progress)
+        rows = store_features(parts, data, n_threads) if run.entry.python else data
+        execute(run, rows, k, n_threads, clock, progress)
     done = [run for run in runs if run.status == "done"]
     if not done:
         raise RunError("no model was trained: " + "; ".join(f"{run.entry.title}: {run.why}" for run in runs))
@@ -136,7 +153,7 @@ def _check(entries: Sequence[Entry]) -> None:
 def _folder_name(entry: Entry, fingerprint: str, k: int, n_threads: int | None) -> str:
     """The name of a run's folder: another data set, setting or version is another folder."""
     key = [fingerprint, entry.name, dict(entry.parameters), dict(entry.features), k, n_threads, __version__]
-    return run_name(entry.name, key)
+    return run_name(entry.name, [*key, "peer"] if entry.python or entry.missing else key)
 
 
 def _reuse(run: Run) -> None:
@@ -170,7 +187,7 @@ def _estimate(runs: Sequence[Run], parts: Parts, data: Path, k: int, clock: Cloc
         run.estimate_s = seconds["train_wall_s"] * n_rows / size + seconds["answer_wall_s"] * parts.test.n_rows
 
 
-def _execute(run: Run, data: Path, k: int, n_threads: int | None, clock: Clock, progress: Progress) -> None:
+def execute(run: Run, data: Path, k: int, n_threads: int | None, clock: Clock, progress: Progress) -> None:
     """Train and answer, and keep both; a run that fails or does not fit the budget says why."""
     left = clock.left()
     if run.status != "waiting":
@@ -180,12 +197,15 @@ def _execute(run: Run, data: Path, k: int, n_threads: int | None, clock: Clock, 
         run.status, run.why = "skipped", f"{needs}{max(left, 0.0):.0f} s of the budget were left"
         return
     title, model = run.entry.title, run.folder / "model"
+    python = run.entry.python
+    command = (python, str(SCRIPT)) if python else ()
+    more = {"n_threads": n_threads, "seed": int(run.entry.parameters.get("seed", 0))} if python else {}
     try:
-        training = run_task(_task(run, "train", data, out=str(model)), run.folder, title, progress, left)
-        task = _task(
-            run, "answer", data, model=str(model), out=str(run.folder / "answers.npz"), k=k, n_threads=n_threads
-        )
-        answering = run_task(task, run.folder, title, progress, clock.left())
+        task = _task(run, "train", data, out=str(model), **more)
+        training = run_task(task, run.folder, title, progress, left, command=command)
+        asked = {**more, "n_threads": n_threads, "model": str(model), "out": str(run.folder / "answers.npz"), "k": k}
+        task = _task(run, "answer", data, **asked)
+        answering = run_task(task, run.folder, title, progress, clock.left(), command=command)
     except RunError as error:
         run.status, run.why = "failed" if clock.left() is None or (clock.left() or 0) > 0 else "skipped", str(error)
         return
@@ -239,6 +259,8 @@ def _reasons(
     run: Run, model: Judged, rows: Sequence[int], data: Path, n_threads: int | None, clock: Clock, progress: Progress
 ) -> list[str]:
     """Why the model gives each row its first answer, a line each."""
+    if run.entry.python:
+        return ["another package: it gives no reasons"] * len(rows)
     asked = [(row, int(model.hits.top.labels[row, 0])) for row in rows]
     asked = [(row, label) for row, label in asked if label >= 0]
     task = _task(run, "explain", data, model=str(run.folder / "model"), asked=asked, n_threads=n_threads)

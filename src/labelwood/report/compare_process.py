@@ -40,9 +40,15 @@ def run_name(title: str, key: Sequence[Any]) -> str:
 
 
 def run_task(
-    task: dict[str, Any], folder: Path, title: str, progress: Progress, seconds: float | None, module: str = MODULE
+    task: dict[str, Any],
+    folder: Path,
+    title: str,
+    progress: Progress,
+    seconds: float | None,
+    module: str = MODULE,
+    command: Sequence[str] = (),
 ) -> Outcome:
-    """The outcome of one task of `module`; its messages are in folder/PHASE.log.
+    """The outcome of one task of `module`, or of another command; its messages are in folder/PHASE.log.
 
     RunError if it fails, or lasts over `seconds`.
     """
@@ -54,7 +60,10 @@ def run_task(
     late = threading.Event()
     with log.open("wb") as messages:
         child = subprocess.Popen(
-            [sys.executable, "-m", module, str(task_file)], stdout=subprocess.PIPE, stderr=messages, encoding="utf-8"
+            [*(command or (sys.executable, "-m", module)), str(task_file)],
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            encoding="utf-8",
         )
 
         def stop() -> None:

@@ -20,14 +20,21 @@ from labelwood.topk import TopK
 PLACES = 100
 
 
-def part_answers(state: FittedELIAS, x: sparse.csr_matrix, n_threads: int | None = None) -> Iterator[tuple[str, TopK]]:
+def part_answers(
+    state: FittedELIAS,
+    x: sparse.csr_matrix,
+    n_threads: int | None = None,
+    *,
+    first_x: sparse.csr_matrix | None = None,
+) -> Iterator[tuple[str, TopK]]:
     """(name of the part, the answers with it and all before it), each with up to 100 places; x: what `inputs` gives.
 
-    All but the ensemble are of the first index. Stage 1 is there only for a state that was trained and not loaded.
+    All but the ensemble are of the first index. Stage 1 is there only for a state that was trained and not loaded;
+    first_x: what `first_inputs` gives, if the text encoder went on learning after it.
     """
     rows = normalized_rows(x)
     if state.first_stage is not None:
-        yield "stage 1", index_answers(state.first_stage, rows)
+        yield "stage 1", index_answers(state.first_stage, rows if first_x is None else normalized_rows(first_x))
     yield "+ stage 2", index_answers(state.members[0].index, rows)
     if state.ranker is not None:
         yield from _ranked(state, state.ranker, rows, n_threads)

@@ -457,7 +457,11 @@ class Tagger(Estimator):
     @classmethod
     def _load(cls, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Tagger:
         """The tagger of a saved folder; ModelFileError if its parts do not fit together."""
-        state = restored_tagger(manifest, dict(arrays))
+        return cls.from_fitted(restored_tagger(manifest, dict(arrays)))
+
+    @classmethod
+    def from_fitted(cls, state: FittedTagger) -> Tagger:
+        """The tagger of a fitted state, with the settings that it was trained with."""
         settings = state.model.settings
         words = state.words.parameters.as_given()
         tagger = cls(state.model.name, seed=settings.seed, features=words, model_params=settings.saved())

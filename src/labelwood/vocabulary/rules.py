@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from labelwood.errors import ParamError
+from labelwood.topk import PAD, TopK
 from labelwood.vocabulary.vocabulary import Vocabulary
 
 Answers = list[tuple[str, float]]
@@ -44,3 +47,18 @@ def checked_rule(rule: str) -> str:
     if rule not in RULES:
         raise ParamError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
     return rule
+
+
+def ruled(top: TopK, names: Sequence[str], vocabulary: Vocabulary, rule: str) -> tuple[TopK, list[str]]:
+    """(the answers after a rule, the names by number): concepts that are no labels get numbers behind the labels."""
+    apply, numbers = RULES[checked_rule(rule)], {name: number for number, name in enumerate(names)}
+    rows = []
+    for row in top:
+        answers = apply([(names[label], score) for label, score in row], vocabulary)
+        rows.append([(numbers.setdefault(name, len(numbers)), score) for name, score in answers])
+    width = max([top.k, *map(len, rows)])
+    labels, scores = np.full((len(rows), width), PAD, np.int32), np.full((len(rows), width), -np.inf, np.float32)
+    for place, row in enumerate(rows):
+        for column, (label, score) in enumerate(row):
+            labels[place, column], scores[place, column] = label, score
+    return TopK(labels, scores), list(numbers)

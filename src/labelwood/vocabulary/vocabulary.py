@@ -195,6 +195,22 @@ class Vocabulary:
         shape = (len(labels), len(labels) + len(self))
         return sparse.csr_matrix((np.ones(len(columns), np.int32), columns, pointers), shape=shape)
 
+    def branches(self, labels: Sequence[str]) -> tuple[list[str], sparse.csr_matrix]:
+        """(the topmost concepts, ones (n_labels, n_branches) where a label stands below one or is one itself).
+
+        A label that is no concept, or one of a circle that nothing stands above, is in no branch.
+        """
+        tops: dict[int, int] = {}
+        columns: list[int] = []
+        pointers = [0]
+        for label in labels:
+            number = self.numbers.get(label)
+            reached = set() if number is None else _reached(number, self._parents)
+            columns += [tops.setdefault(top, len(tops)) for top in sorted(reached) if not self._parents[top]]
+            pointers.append(len(columns))
+        ones = np.ones(len(columns), np.int64)
+        return [self.ids[top] for top in tops], sparse.csr_matrix((ones, columns, pointers), (len(labels), len(tops)))
+
     # choosing
 
     def chosen(self, what: str) -> set[str]:

@@ -29,6 +29,8 @@ NO_VIEWS = "none"  # no views
 _UNSEEN, _RARE_ROWS = 0.05, 20  # share of the labels of few rows that the sides never see while the ranker learns
 _JUDGED_AT = 5  # labels of a row that decide whether a view is kept
 _JUDGED_ROWS, _JUDGED_TREES = 6000, 75  # of the small rankers that decide it
+# Labels times stored values up to which one classifier a label is trained too: in some seconds.
+_BY_LABEL_WORK = 4e9
 _PAIRS = 250  # candidates of a row, from above, for the estimate of memory
 
 
@@ -58,7 +60,9 @@ class TextRows:
             view = TextView.of(kind, data.texts, settings.n_threads)
             if view is not None:
                 views.append(view)
-        said = None if data.label_words is None else NamePhrases.of(data.label_words).rows(data.texts)
+        said = (
+            None if data.label_words is None else NamePhrases.of(data.label_words).rows(data.texts, settings.n_threads)
+        )
         return cls(tuple(views), said)
 
     def take(self, rows: npt.NDArray[np.int64]) -> TextRows:
@@ -87,17 +91,37 @@ def wanted_views(settings: EnsembleParams) -> list[str]:
     return [kind for kind in KINDS if kind in named]
 
 
-def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Ranked:
-    """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers.
+@dataclass(frozen=True)
+class Learnt:
+    """What held-out rows taught: the views that stay, what one classifier a label sees, lessons for the ranker."""
 
-    planned: the model of words and that of each view, by name.
+    texts: TextRows
+    by_label: tuple[str, ...]
+    lessons: Lessons
+
+
+def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Ranked:
+    """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers; planned: as in `learnt`."""
+    learned = learnt(settings, planned, data)
+    data.progress.step("ranker", 0, 1)
+    ranker = learned.lessons.ranker(settings)
+    data.progress.step("ranker", 1, 1)
+    return Ranked(trained_sides(settings, planned, data, learned.texts, learned.by_label, ""), ranker)
+
+
+def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Learnt:
+    """What sides say that were trained on other rows, and the views that their answers speak for.
+
+    planned: the model of words, that of each view and the one of a classifier a label ("by label").
     """
     texts = TextRows.of(settings, data)
+    by_label = quick_by_label(data, texts)
     answered = []
     parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed)
     for number, (held, kept) in enumerate(parts, start=1):
         what = f"part {number} of {len(parts)}, "
-        sides = _trained(settings, planned, with_unseen(data.take(kept), settings.seed), texts.take(kept), what)
+        taught = with_unseen(data.take(kept), settings.seed)
+        sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what)
         answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
     lessons = Lessons.of(answered, settings.n_threads)
     if settings.views == AUTO and texts.views:
@@ -112,10 +136,14 @@ def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember],
             if quality_without >= quality:
                 texts, answered, lessons = texts.without(view.kind), answered_without, without
                 quality = quality_without
-    data.progress.step("ranker", 0, 1)
-    ranker = lessons.ranker(settings)
-    data.progress.step("ranker", 1, 1)
-    return Ranked(_trained(settings, planned, data, texts, ""), ranker)
+    known = ["words", *(view.kind for view, _ in texts.views)]
+    return Learnt(texts, tuple(seen for seen in by_label if seen in known), lessons)
+
+
+def quick_by_label(data: FitInput, texts: TextRows) -> tuple[str, ...]:
+    """Which of words and characters one classifier a label may see: those where that is quick."""
+    seen = {"words": data.x.nnz, **{view.kind: matrix.nnz for view, matrix in texts.views if view.kind != PAIRS}}
+    return tuple(what for what, n_nonzeros in seen.items() if n_nonzeros * data.n_labels <= _BY_LABEL_WORK)
 
 
 def with_unseen(data: FitInput, seed: int) -> FitInput:
@@ -133,8 +161,13 @@ def with_unseen(data: FitInput, seed: int) -> FitInput:
     return replace(data, y=y)
 
 
-def _trained(
-    settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput, texts: TextRows, what: str
+def trained_sides(
+    settings: EnsembleParams,
+    planned: Mapping[str, PlannedMember],
+    data: FitInput,
+    texts: TextRows,
+    by_label: tuple[str, ...],
+    what: str,
 ) -> Sides:
     """The sides of these rows."""
     models = [planned["words"].trained(data, f"{what}words")]
@@ -142,8 +175,12 @@ def _trained(
         x = beside_each_other([data.x, matrix]) if view.kind == PAIRS else matrix
         seen = replace(data, x=x, feature_names=None, column_names=None)
         models.append(planned[view.kind].trained(seen, f"{what}{view.kind}"))
+    matrices = {"words": data.x, **{view.kind: matrix for view, matrix in texts.views}}
+    for kind in by_label:
+        seen = replace(data, x=matrices[kind], feature_names=None, column_names=None)
+        models.append(planned["by label"].trained(seen, f"{what}{kind}, label by label"))
     views = tuple(view for view, _ in texts.views)
-    return Sides.of(tuple(models), data, texts.said, views, settings.favour, settings.n_threads)
+    return Sides.of(tuple(models), data, texts.said, views, by_label, settings)
 
 
 @dataclass(frozen=True)
@@ -211,4 +248,6 @@ def ranking_memory(settings: EnsembleParams, planned: Mapping[str, PlannedMember
     kinds = [] if data.texts is None else wanted_views(settings)
     # The rows of views are not known before the texts are read: all have the most tokens that a row keeps.
     views = len(kinds) * (3 * 12 * MOST_OF_ROW * n_rows + 3 * model)
-    return int(model + rows + views + n_pairs * (2 * 2 * 4 * len(column_names(kinds)) + 60))
+    return int(
+        model + rows + views + n_pairs * (2 * 2 * 4 * len(column_names(("words", *kinds, "", ""), learned=True)) + 60)
+    )

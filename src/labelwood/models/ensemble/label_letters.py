@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from labelwood.matrices import column_ids, row_pointers
+from labelwood.matrices import column_ids, normalized_rows, row_pointers
 from labelwood.models.ensemble.label_words import usual_name, without_namespace
 from labelwood.models.ensemble.pairs import restored_matrix
 from labelwood.models.ensemble.text_view import TextView
@@ -17,6 +17,8 @@ from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
 LEAST_SHARE = 0.3  # of a name that must be in the text to count as a sign
 MOST_PROPOSED = 15  # labels by the share of their names, and as many by the cosine
+# Runs of more names than this say little and cost most of the search: they are left out.
+LARGEST_SHARE, ALWAYS_KEPT = 0.01, 50
 # share: how much of the name is in the text; cosine: how much of the text is the name; the ranks by both
 COLUMNS = ("letters", "letters cosine", "letters rank", "letters cosine rank")
 
@@ -37,7 +39,11 @@ class LabelLetters:
     def of(cls, label_names: Sequence[str], view: TextView, n_threads: int | None) -> LabelLetters:
         """The runs of the names that the view has columns for."""
         names = [without_namespace(usual_name(names)) for names in label_names]
-        return cls(view.rows(names, n_threads).T.tocsr().astype(np.float32))
+        runs = view.rows(names, n_threads)
+        n_names = np.bincount(runs.indices, minlength=runs.shape[1])
+        runs.data[n_names[runs.indices] > max(ALWAYS_KEPT, LARGEST_SHARE * len(names))] = 0
+        runs.eliminate_zeros()
+        return cls(normalized_rows(runs).T.tocsr().astype(np.float32))
 
     def arrays(self) -> Arrays:
         """The runs as the schema declares them."""

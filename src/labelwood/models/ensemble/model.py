@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from labelwood.errors import ParamError
@@ -15,10 +17,11 @@ from labelwood.models.fit_input import FitInput
 from labelwood.models.registry import AUTO
 
 _INSIDE = "linear-tree"
-_TREES = {"words": 1, PAIRS: 1, CHARACTERS: 2}
+_TREES = {"words": 1, PAIRS: 1, CHARACTERS: 1}
 # Nodes per level that a search keeps: 99.8% of the ten best labels of an exact search in 40% of its time (characters of
-# YSO-Finna-en).
-_BEAM = 10
+# YSO-Finna-en). Weights of one byte.
+_TREE = {"beam": 10, "weights": "int8"}
+_BY_LABEL = {"eps": 0.25, "max_passes": 20, "prune": 0.1}  # of one-vs-all inside: as accurate here, and small
 _WORDS_ALONE = 3  # trees of words where there are no texts to have other views of
 
 
@@ -35,11 +38,12 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     Parameters = EnsembleParams
     FittedState = FittedEnsemble
     takes_texts = True
+    trains_several = True
 
     @staticmethod
     def _train(settings: EnsembleParams, data: FitInput) -> FittedEnsemble:
         if _ranks(settings, data):
-            ranked = ranked_sides(settings, _inside(settings, data), data)
+            ranked = ranked_sides(settings, members_inside(settings, data), data)
             models = ranked.sides.models
             return FittedEnsemble(settings, data.trained_on(), models, np.full(len(models), 1 / len(models)), ranked)
         for name in ("views", "favour"):
@@ -62,17 +66,18 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
     @staticmethod
     def _training_memory(settings: EnsembleParams, data: FitInput) -> int:
         if _ranks(settings, data):
-            return ranking_memory(settings, _inside(settings, data), data)
+            return ranking_memory(settings, members_inside(settings, data), data)
         copies = 8 * (data.x.nnz + data.y.nnz)  # the rows that are not held out
         members = members_of(settings, data.n_labels, data.x.nnz)
         return int(copies + sum(member.model._training_memory(member.settings, data) for member in members))
 
 
-def _inside(settings: EnsembleParams, data: FitInput) -> dict[str, PlannedMember]:
-    """The linear trees of words and of each view of texts, by name."""
+def members_inside(settings: EnsembleParams, data: FitInput) -> dict[str, PlannedMember]:
+    """The linear trees of words and of each view of texts, by name, and one-vs-all ("by label")."""
     alone = data.texts is None or settings.views == NO_VIEWS
     trees = {**_TREES, "words": _WORDS_ALONE} if alone else _TREES
-    return {name: planned(settings, [_INSIDE], {"n_trees": n, "beam": _BEAM})[0] for name, n in trees.items()}
+    inside = {name: planned(settings, [_INSIDE], {"n_trees": n, **_TREE})[0] for name, n in trees.items()}
+    return {**inside, "by label": planned(replace(settings, settings=None), ["one-vs-all"], _BY_LABEL)[0]}
 
 
 def _ranks(settings: EnsembleParams, data: FitInput) -> bool:

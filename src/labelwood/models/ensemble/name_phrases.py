@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
-from labelwood.models.ensemble.label_words import name_words, words_of
+from labelwood import _native
+from labelwood.models.ensemble.label_words import name_words
 from labelwood.models.ensemble.pairs import Floats
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.storage.words import packed, unpacked
@@ -43,64 +43,26 @@ class NamePhrases:
         """The names, not judged yet."""
         return cls(label_names, np.zeros(len(label_names), np.float32))
 
-    @cached_property
-    def _labels_of(self) -> dict[str, list[int]]:
-        """Words with blanks between -> the labels of that name."""
+    def look_for(self, rows: _native.TextRows) -> None:
+        """Let rows of texts say where the names stand."""
         labels: dict[str, list[int]] = {}
         for label, names in enumerate(self.label_names):
-            for phrase in dict.fromkeys(" ".join(name_words(name)) for name in names.split("\n")):
-                if 0 < len(phrase.split(" ")) <= LONGEST and phrase:
-                    labels.setdefault(phrase, []).append(label)
-        return labels
+            for words in {" ".join(found): len(found) for found in map(name_words, names.split("\n"))}.items():
+                if 0 < words[1] <= LONGEST:
+                    labels.setdefault(words[0], []).append(label)
+        starts = np.concatenate([[0], np.cumsum([len(of_name) for of_name in labels.values()], dtype=np.int64)])
+        flat = np.fromiter((label for of_name in labels.values() for label in of_name), np.int32)
+        rows.names(tuple(labels), starts.astype(np.int64), flat, len(self.label_names))
 
-    @cached_property
-    def _longest_from(self) -> dict[str, int]:
-        """The first word of a name -> the words of the longest name that begins with it."""
-        longest: dict[str, int] = {}
-        for phrase in self._labels_of:
-            words = phrase.split(" ")
-            longest[words[0]] = max(longest.get(words[0], 0), len(words))
-        return longest
-
-    def rows(self, texts: Sequence[str]) -> sparse.csr_matrix:
+    def rows(self, texts: Sequence[str], n_threads: int | None) -> sparse.csr_matrix:
         """CSR (n_texts, N_BLOCKS * n_labels): times, times alone + 1, place of the first word + 1."""
-        n_labels = len(self.label_names)
-        starts, columns, values = [0], [], []
-        for text in texts:
-            found: dict[int, list[float]] = {}
-            for first, phrase, alone in self._phrases(words_of(text)):
-                for label in self._labels_of[phrase]:
-                    entry = found.setdefault(label, [0.0, 1.0, first + 1.0])
-                    entry[0] += 1
-                    entry[1] += alone
-            labels = sorted(found)
-            for block in range(N_BLOCKS):
-                columns += [block * n_labels + label for label in labels]
-                values += [found[label][block] for label in labels]
-            starts.append(len(columns))
-        return sparse.csr_matrix(
-            (np.array(values, np.float32), np.array(columns, np.int32), np.array(starts)),
-            shape=(len(texts), N_BLOCKS * n_labels),
+        finder = _native.TextRows(0)
+        self.look_for(finder)
+        no_features = np.zeros(0, np.int32), np.zeros(0, np.float32)
+        starts, columns, values = finder.rows(
+            np.zeros(len(texts) + 1, np.int64), *no_features, tuple(texts), n_threads or 0
         )
-
-    def _phrases(self, words: list[str]) -> list[tuple[int, str, bool]]:
-        """(place of the first word, name, whether no longer name holds it) of all names in the words."""
-        found = []
-        reach = 0  # where the longest names so far end
-        longest_from = self._longest_from
-        for first, word in enumerate(words):
-            longest = longest_from.get(word)
-            if longest is None:  # most words begin no name
-                continue
-            end_here = 0
-            for n in range(min(longest, len(words) - first), 0, -1):
-                phrase = " ".join(words[first : first + n])
-                if phrase in self._labels_of:
-                    end = first + n
-                    found.append((first, phrase, end > max(reach, end_here)))
-                    end_here = max(end_here, end)
-            reach = max(reach, end_here)
-        return found
+        return sparse.csr_matrix((values, columns, starts), shape=(len(texts), N_BLOCKS * len(self.label_names)))
 
     def judged(self, said: sparse.csr_matrix, y: sparse.csr_matrix) -> NamePhrases:
         """The same names with how often each was right; said: `rows` of texts with labels y."""

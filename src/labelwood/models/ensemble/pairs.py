@@ -34,15 +34,21 @@ def ranks_within(rows: npt.NDArray[np.int64], scores: Floats, keys: Keys) -> npt
 
 
 def beside_each_other(parts: Sequence[sparse.csr_matrix]) -> sparse.csr_matrix:
-    """The columns of all matrices, one after another; one row takes a tenth of scipy's time."""
-    if parts[0].shape[0] != 1:
-        return sparse.hstack(parts, format="csr", dtype=np.float32)
-    ends = np.cumsum([part.shape[1] for part in parts])
-    columns = [part.indices + np.int32(end - part.shape[1]) for part, end in zip(parts, ends, strict=True)]
-    values = np.concatenate([part.data for part in parts])
-    return sparse.csr_matrix(
-        (values, np.concatenate(columns), np.array([0, len(values)], np.int32)), shape=(1, int(ends[-1]))
-    )
+    """The columns of all matrices, one after another."""
+    return sparse.hstack(parts, format="csr", dtype=np.float32)
+
+
+def unchecked_rows(
+    values: Floats, columns: npt.NDArray[np.int32], starts: npt.NDArray[np.int64], shape: tuple[int, int]
+) -> sparse.csr_matrix:
+    """A matrix of arrays that a kernel made: rows with rising columns. scipy's checks would cost more than a query."""
+    if len(values) > np.iinfo(np.int32).max:
+        return sparse.csr_matrix((values, columns, starts), shape=shape, copy=False)
+    matrix = sparse.csr_matrix(shape, dtype=np.float32)
+    matrix.data, matrix.indices, matrix.indptr = values, columns, starts.astype(np.int32)
+    matrix.has_sorted_indices = True
+    matrix.has_canonical_format = True
+    return matrix
 
 
 def restored_matrix(

@@ -12,14 +12,23 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.models.ensemble import boosting, label_letters, label_words, name_phrases, near_rows, together
+from labelwood.models.ensemble import (
+    boosting,
+    label_letters,
+    label_words,
+    learned_rows,
+    name_phrases,
+    near_rows,
+    together,
+)
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
+from labelwood.models.ensemble.learned_rows import LearnedRows
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.pairs import Floats
-from labelwood.models.ensemble.sides import Sides, column_names, groups
+from labelwood.models.ensemble.sides import BY_LABEL, Sides, groups
 from labelwood.models.ensemble.text_view import CHARACTERS, KINDS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
@@ -28,7 +37,7 @@ from labelwood.models.fitted import Fitted
 from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK
 
-_NAMES, _PHRASES, _LETTERS, _VIEW = "names.", "phrases.", "letters.", "view"
+_NAMES, _PHRASES, _LETTERS, _LEARNED, _VIEW = "names.", "phrases.", "letters.", "learned.", "view"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +71,9 @@ class Ranked:
         score *= float(self.sides.label_weights()[label]) if self.sides.favour else 1
         added, rest = self.ranker.contributions(item)
         contributions = [Contribution(0, -1, 1.0, rest, rest, side="what is usual")]
-        known = dict(zip(column_names(self.sides.kinds), item.tolist(), strict=True))
+        known = dict(zip(self.sides.columns, item.tolist(), strict=True))
         column = 0
-        for group, columns in groups(self.sides.kinds):
+        for group, columns in groups(self.sides.model_names, self.sides.learned is not None):
             push = float(added[column : column + len(columns)].sum())
             column += len(columns)
             side = told(group, known)
@@ -95,13 +104,16 @@ class Ranked:
     @staticmethod
     def schema(facts: Mapping[str, Any]) -> Schema:
         """The arrays of the sides beside the model, and of the ranker."""
-        rules: dict[str, ArrayRule] = under("near.", near_rows.SCHEMA) | under("beside.", together.SCHEMA)
+        near = near_rows.SCHEMA if facts.get("bytes") else near_rows.WIDE_SCHEMA
+        rules: dict[str, ArrayRule] = under("near.", near) | under("beside.", together.SCHEMA)
         if facts["names"]:
             rules |= under(_NAMES, label_words.SCHEMA)
         if facts["phrases"]:
             rules |= under(_PHRASES, name_phrases.SCHEMA)
         if facts["letters"]:
             rules |= under(_LETTERS, label_letters.SCHEMA)
+        if facts.get("learned"):  # earlier versions had none
+            rules |= under(_LEARNED, learned_rows.SCHEMA)
         for number in range(len(facts["views"])):
             rules[f"{_VIEW}{number}."] = PART
         return rules | under("ranker.", boosting.SCHEMA)
@@ -112,7 +124,10 @@ class Ranked:
             "names": self.sides.names is not None,
             "phrases": self.sides.phrases is not None,
             "letters": self.sides.letters is not None,
+            "learned": self.sides.learned is not None,
             "views": [view.facts() for view in self.sides.views],
+            "by_label": list(self.sides.by_label),
+            "bytes": True,  # values of similar rows in a byte each
         }
 
     def arrays(self) -> Arrays:
@@ -124,6 +139,8 @@ class Ranked:
             arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
         if self.sides.letters is not None:
             arrays |= prefixed(_LETTERS, self.sides.letters.arrays())
+        if self.sides.learned is not None:
+            arrays |= prefixed(_LEARNED, self.sides.learned.arrays())
         for number, view in enumerate(self.sides.views):
             arrays |= prefixed(f"{_VIEW}{number}.", view.tokens.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
@@ -145,16 +162,21 @@ class Ranked:
         views = tuple(
             TextView.restore(part(f"{_VIEW}{number}.", arrays), saved) for number, saved in enumerate(facts["views"])
         )
-        if len(models) != 1 + len(views):
+        by_label = tuple(facts.get("by_label", ()))  # earlier versions had none
+        if len(models) != 1 + len(views) + len(by_label):
             raise ModelFileError(f"ensemble: {len(views)} views of texts need a member each beside the first")
+        if not set(by_label) <= {"words", *(view.kind for view in views)}:
+            raise ModelFileError(f"ensemble: there is no view {by_label!r:.80} for a member to see")
         letters = LabelLetters.restore(part(_LETTERS, arrays), trained_on) if facts["letters"] else None
         runs = [view.n_columns for view in views if view.kind == CHARACTERS]
         if letters is not None and runs != [letters.weights.shape[0]]:
             raise ModelFileError("ensemble: the characters of names are none of a view")
-        sides = Sides(models, near, names, beside, trained_on.label_counts, phrases, views, letters, favour)
+        learned = LearnedRows.restore(part(_LEARNED, arrays), trained_on) if facts.get("learned") else None
+        counts = trained_on.label_counts
+        sides = Sides(models, near, names, beside, counts, phrases, views, letters, by_label, learned, favour)
         if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
             raise ModelFileError("ensemble: the members of a ranker see other columns")
-        return cls(sides, BoostedTrees.restore(part("ranker.", arrays), len(column_names(sides.kinds))))
+        return cls(sides, BoostedTrees.restore(part("ranker.", arrays), len(sides.columns)))
 
 
 def likely(margins: Floats) -> Floats:
@@ -175,10 +197,13 @@ def told(group: str, item: Mapping[str, float]) -> str:
     """What one group of columns says about a candidate, for people."""
     if group == "words":
         return f"the words say {item['words: score']:.2f}"
-    if group in KINDS:
-        return f"the {group} say {item[f'{group}: score']:.2f}"
+    if group in KINDS or group.endswith(BY_LABEL):
+        how = BY_LABEL if group.endswith(BY_LABEL) else ""
+        return f"the {group.removesuffix(BY_LABEL)} say {item[f'{group}: score']:.2f}{how}"
     if group == "similar rows":
         return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
+    if group == "learned":
+        return f"{item['learned: first ten']:.0f} of the 10 rows have it whose labels should be most alike"
     if group == "name":
         if item["name: times"] > 0:
             return f"its name is in the text, from word {math.expm1(item['name: first']) + 1:.0f} on"

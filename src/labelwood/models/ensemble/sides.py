@@ -13,15 +13,18 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import DataError
+from labelwood.features.tokens import blamed
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.metrics.propensity import inverse_propensity
-from labelwood.models.ensemble import label_letters, label_words, name_phrases, near_rows, together
+from labelwood.models.ensemble import label_letters, label_words, learned_rows, name_phrases, near_rows, together
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
+from labelwood.models.ensemble.learned_rows import LearnedRows
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
-from labelwood.models.ensemble.pairs import Floats, Keys, beside_each_other
+from labelwood.models.ensemble.pairs import Floats, Keys, unchecked_rows
+from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.fit_input import FitInput
@@ -31,33 +34,39 @@ from labelwood.topk import TopK, empty
 
 MODEL_LABELS = 50  # labels that a model inside is asked for
 _MODEL = ("score", "rank", "of the best")
+BY_LABEL = ", label by label"  # behind the name of what a model of one classifier a label sees
+TextRowMaker = _native.TextRows
 Columns = tuple[tuple[str, tuple[str, ...]], ...]
 # Row pointers, columns, values, first column of names in texts; labels and scores of the models, their number; threads.
 Int32 = npt.NDArray[np.int32]
 Asked = tuple[npt.NDArray[np.int64], Int32, Floats, int, Int32, Floats, int, int]
 
 
-def groups(views: Sequence[str]) -> Columns:
-    """The groups of the table's columns, in the order of native/models/ensemble/candidates.hpp; views: their kinds."""
-    models = ("words", *views)
+def groups(models: Sequence[str] = ("words",), learned: bool = False) -> Columns:
+    """The groups of the table's columns, in the order of native/models/ensemble/candidates.hpp.
+
+    models: what each is called; learned: whether there is a learned space.
+    """
     of_row = ("features", *(f"best score of {model}" for model in models), "closest row")
     return (
         *((model, _MODEL) for model in models), ("similar rows", near_rows.COLUMNS),
         ("name", label_words.COLUMNS + name_phrases.COLUMNS + label_letters.COLUMNS),
         ("beside", together.COLUMNS), ("frequency", ("label rows",)), ("row", of_row), ("agreement", ("sides",)),
+        *([("learned", learned_rows.COLUMNS)] if learned else []),
     )  # fmt: skip
 
 
-def column_names(views: Sequence[str]) -> tuple[str, ...]:
+def column_names(models: Sequence[str] = ("words",), learned: bool = False) -> tuple[str, ...]:
     """The names of the table's columns."""
-    return tuple(f"{group}: {column}" for group, columns in groups(views) for column in columns)
+    return tuple(f"{group}: {column}" for group, columns in groups(models, learned) for column in columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
     """Models, the nearest rows, the words of label names (if there are names) and companions of labels.
 
-    models: one that sees the features, and one for each view of the texts. Rows come as `rows` gives them: features,
+    models: one that sees the features, one for each view of the texts, and one-vs-all for what `by_label` names: the
+    features ("words") or a view. Rows come as `rows` gives them: features,
     and behind them the columns of the views and where names stand in the texts.
     """
 
@@ -69,12 +78,16 @@ class Sides:
     phrases: NamePhrases | None = None  # where names stand in texts, if there are texts
     views: tuple[TextView, ...] = ()
     letters: LabelLetters | None = None  # of the names, if there are characters
+    by_label: tuple[str, ...] = ()  # what models of one classifier a label see, where they are quick to train
+    learned: LearnedRows | None = None  # where rows and features are few
     favour: float = 0.0  # 0: what is most likely first; 1: rare labels count more, by their inverse propensity
     _native: _native.CandidateSides = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         sides = _native.CandidateSides(self.n_features, np.log1p(self.label_counts).astype(np.float32))
-        sides.near(**self.near.arrays(), n_near=near_rows.N_NEAR)
+        sides.near(**self.near.arrays(), n_near=near_rows.N_NEAR, most_postings=near_rows.MOST_POSTINGS)
+        if self.learned is not None:
+            sides.learned(**self.learned.arrays(), n_near=learned_rows.N_NEAR, most_proposed=learned_rows.MOST_PROPOSED)
         sides.beside(**self.beside.arrays(), n_sure=together.N_SURE, most_proposed=together.MOST_PROPOSED)
         if self.names is not None:
             sides.names(
@@ -110,8 +123,8 @@ class Sides:
         data: FitInput,
         said: sparse.csr_matrix | None,
         views: tuple[TextView, ...],
-        favour: float,
-        n_threads: int | None,
+        by_label: tuple[str, ...],
+        settings: EnsembleParams,
     ) -> Sides:
         """The sides of training rows, with models that were trained on them; said: where names stand in their texts."""
         names = None
@@ -124,16 +137,29 @@ class Sides:
         letters = None
         for view in views:
             if view.kind == CHARACTERS and data.label_words is not None:
-                letters = LabelLetters.of(data.label_words, view, n_threads)
+                letters = LabelLetters.of(data.label_words, view, settings.n_threads)
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
-        return cls(models, near, names, beside, counts, phrases, views, letters, favour)
+        learned = LearnedRows.of(data.x, data.y, settings.seed)
+        return cls(models, near, names, beside, counts, phrases, views, letters, by_label, learned, settings.favour)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns."""
+        return column_names(self.model_names, self.learned is not None)
 
     def without(self, kind: str) -> Sides:
         """The same sides without one kind of view and its model."""
-        kept = [place for place, view in enumerate(self.views) if view.kind != kind]
-        models = (self.models[0], *(self.models[place + 1] for place in kept))
-        views = tuple(self.views[place] for place in kept)
-        return replace(self, models=models, views=views, letters=None if kind == CHARACTERS else self.letters)
+        seen_by = ("words", *self.kinds, *self.by_label)
+        models = tuple(model for model, seen in zip(self.models, seen_by, strict=True) if seen != kind)
+        views = tuple(view for view in self.views if view.kind != kind)
+        by_label = tuple(seen for seen in self.by_label if seen != kind)
+        letters = None if kind == CHARACTERS else self.letters
+        return replace(self, models=models, views=views, by_label=by_label, letters=letters)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """What each model is called."""
+        return "words", *self.kinds, *(f"{seen}{BY_LABEL}" for seen in self.by_label)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -159,11 +185,28 @@ class Sides:
                 "this Ensemble was trained on texts beside features, but is asked with features alone: give a Dataset "
                 "with both, or use labelwood.Tagger"
             )
-        parts = [x]
-        parts += [view.rows(texts, n_threads) for view in self.views]
+        try:
+            starts, columns, values = self._text_rows.rows(
+                row_pointers(x), column_ids(x), x.data, tuple(texts), n_threads or 0
+            )
+        except (TypeError, ValueError) as error:
+            raise blamed(tuple(texts)) or error from None
+        return unchecked_rows(values, columns, starts, (x.shape[0], self._first_said + self._n_said))
+
+    @cached_property
+    def _text_rows(self) -> TextRowMaker:
+        """What makes rows of features and texts, natively."""
+        made = TextRowMaker(self.n_features)
+        for view in self.views:
+            view.look_for(made)
         if self.phrases is not None:
-            parts.append(self.phrases.rows(texts))
-        return beside_each_other(parts)
+            self.phrases.look_for(made)
+        return made
+
+    @property
+    def _n_said(self) -> int:
+        """The columns that say where names stand in texts."""
+        return 0 if self.phrases is None else name_phrases.N_BLOCKS * len(self.label_counts)
 
     def table(self, rows: sparse.csr_matrix, n_threads: int | None) -> tuple[Keys, Floats]:
         """(keys row * n_labels + label of all candidates, rising; what is known of each, (n, columns))."""
@@ -209,7 +252,13 @@ class Sides:
         for view in self.views:
             columns.append((0 if view.kind == PAIRS else end, end + view.n_columns))
             end += view.n_columns
-        return tuple(columns)
+        seen = dict(zip(("words", *self.kinds), columns, strict=True))
+        return *columns, *(seen[what] for what in self.by_label)
+
+    @property
+    def _first_said(self) -> int:
+        """The first column that says where names stand in texts."""
+        return self.n_features + sum(view.n_columns for view in self.views)
 
     def _asked(self, rows: sparse.csr_matrix, n_threads: int | None) -> Asked:
         """The rows and the models' answers to them, as the kernels take them."""
@@ -218,5 +267,7 @@ class Sides:
         labels, scores = answers[0].labels, answers[0].scores
         if len(answers) > 1:
             labels, scores = np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])
-        first_said = self._columns[-1][1]
-        return row_pointers(rows), column_ids(rows), rows.data, first_said, labels, scores, len(answers), n_threads or 0
+        return (
+            row_pointers(rows), column_ids(rows), rows.data, self._first_said, labels, scores, len(answers),
+            n_threads or 0,
+        )  # fmt: skip

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelwood import _native
 from labelwood.errors import DataError, ModelFileError
 from labelwood.features.tfidf import TfidfVectorizer
-from labelwood.features.tfidf_state import FittedTfidf
+from labelwood.features.tfidf_state import FittedTfidf, rules_of
 from labelwood.features.tokens import as_texts
 from labelwood.storage.schema import Arrays
 
@@ -54,6 +55,12 @@ class TextView:
         """The rows of texts, float32 CSR (n_texts, n_columns)."""
         return largest_of_rows(self.tokens.rows(as_texts(texts), n_threads), MOST_OF_ROW)
 
+    def look_for(self, rows: _native.TextRows) -> None:
+        """Let rows of texts have the columns of this view."""
+        tokens = self.tokens
+        idf = np.ones(tokens.n_features) if tokens.idf is None else tokens.idf
+        rows.view(rules_of(tokens.parameters), tokens.lookup, idf, MOST_OF_ROW)
+
     def facts(self) -> dict[str, Any]:
         """The state beside the arrays: JSON values only."""
         return {"kind": self.kind, "tokens": self.tokens.facts()}
@@ -63,7 +70,11 @@ class TextView:
         """The view of saved arrays and facts; ModelFileError if they do not fit together."""
         if facts["kind"] not in KINDS:
             raise ModelFileError(f"ensemble: a view is one of {', '.join(KINDS)}, but is {facts['kind']!r:.40}")
-        return cls(facts["kind"], FittedTfidf.restore(arrays, facts["tokens"]))
+        tokens = FittedTfidf.restore(arrays, facts["tokens"])
+        given = tokens.parameters
+        if given.hashing is not None or tokens.forms is not None or not given.sublinear_tf or given.norm != "l2":
+            raise ModelFileError(f"ensemble: the {facts['kind']} of texts are weighed in a way that no version knows")
+        return cls(facts["kind"], tokens)
 
 
 def largest_of_rows(matrix: sparse.csr_matrix, n: int) -> sparse.csr_matrix:

@@ -48,7 +48,7 @@ def _slices(part: BlockRange, n_top: int) -> Arrays:
     """The arrays of a range of blocks: lengths in place of starts, top bitmaps widened to n_top words."""
     a, first, last = part.blocks.arrays, part.first, part.last
     sliced: Arrays = {}
-    for name in ("child_start", "word_start", "row_start", "payload_start"):
+    for name in ("child_start", "word_start", "payload_start"):
         sliced[name] = np.diff(a[name][first : last + 1])
     part_top = max(1, -(-part.blocks.n_features // 4096))
     widen = ((0, 0), (0, n_top - part_top))
@@ -61,8 +61,7 @@ def _slices(part: BlockRange, n_top: int) -> Arrays:
     for name, start, unit in (
         ("bias", "child_start", 1),
         ("scale", "child_start", 1),
-        ("words", "word_start", 2),
-        ("row_offset", "row_start", 1),
+        ("words", "word_start", 3),
         ("payload", "payload_start", 1),
     ):
         if name in a:

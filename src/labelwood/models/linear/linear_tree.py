@@ -332,7 +332,12 @@ def _training_rows(
         n_features=int(rank.max(initial=-1)) + 1,
         by_label=by_label,
         options=solver_options(
-            settings, cost, positive=settings.C_pos, negative=settings.C_neg, cluster=settings.C_cluster
+            settings,
+            cost,
+            positive=settings.C_pos,
+            negative=settings.C_neg,
+            cluster=settings.C_cluster,
+            weights=settings.weights,
         ),
         label_costs=label_costs(np.diff(by_label.indptr).astype(np.int64), data.y.shape[0], settings.weighting),
         given_negatives=data.negatives,
@@ -397,7 +402,7 @@ def _updated(
         grown, taught = updated_tree(
             replace(update, max_leaf=leaf_size(settings, number)),
             tree,
-            stored_as(of_tree, "half", n_threads),
+            of_tree,
             match_options(settings),
             LINKS.index(settings.link),
             data.progress,

@@ -78,7 +78,7 @@ class LinearTreeParams(Params):
     size_budget: str | None = param(
         None, "the saved model is at most so large, such as 100M; the smallest weights go", kind=str
     )
-    weights: str = param("half", "two bytes a weight, or one with a scale for each classifier", choices=WEIGHTS)
+    weights: str = param("int8", "one byte a weight with a scale for each classifier, or two (half)", choices=WEIGHTS)
     normalize: bool = param(True, "scale rows to length 1 first")
     link: str = param("hinge3", "how a margin becomes a log score", choices=LINKS)
     beam: int = param(0, "nodes kept per level; 0: best-first search", low=0)

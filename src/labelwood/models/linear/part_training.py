@@ -12,10 +12,12 @@ from scipy import sparse
 
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.models.linear.block_edits import BlockRange, joined_blocks
+from labelwood.models.linear.spread_training import spread_blocks
 from labelwood.models.linear.training_parts import TrainingPart, training_parts, work_of_nodes
 from labelwood.models.linear.weight_blocks import GROUP, Earlier, Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
 from labelwood.progress import Callback, Progress
 from labelwood.scratch import current_scratch, give_back, put_away
+from labelwood.spreading import current_spread
 from labelwood.storage.steps import Key, current_steps
 
 
@@ -31,6 +33,9 @@ def train_in_parts(
     row_cost: npt.NDArray[np.float32] | None = None,
 ) -> WeightBlocks:
     """What `train_blocks` gives, bit for bit; in parts where steps are kept, and without those kept already."""
+    spread = current_spread()
+    if spread.n_parts > 1 and earlier is None:
+        return spread_blocks(spread, rows, n_features, y_by_place, nodes, options, progress, what, row_cost)
     steps = current_steps()
     if steps is None and current_scratch() is None:
         return train_blocks(rows, n_features, y_by_place, nodes, options, progress, what, earlier, row_cost)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from labelwood.errors import DataError
 from labelwood.labelindex.build import build_tree
 from labelwood.labelindex.hierarchy_file import read_hierarchy
 from labelwood.labelindex.interpolated import balance_of_ratio
+from labelwood.labelindex.splitting import Splitter
+from labelwood.labelindex.spread_splitter import SMALLEST_PIECE, SpreadSplitter
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.frequencies import cover_frequencies, label_frequencies
 from labelwood.labelspace.name_vectors import name_vectors
@@ -20,6 +24,8 @@ from labelwood.labelspace.pifa import label_vectors
 from labelwood.matrices import normalized_rows
 from labelwood.models.fit_input import FitInput
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
+from labelwood.progress import SILENT
+from labelwood.spreading import current_spread, even_ranges
 from labelwood.storage.steps import Key, current_steps
 
 # Children of a node and labels of a leaf in the wide trees of a forest, at most: Bonsai's 100 would leave the last of
@@ -41,7 +47,7 @@ def given_tree(settings: LinearTreeParams, data: FitInput) -> LabelTree | None:
 
 def built_trees(settings: LinearTreeParams, data: FitInput) -> list[LabelTree]:
     """The trees of a forest. A run that goes on takes those that were finished, and makes no label vectors for them."""
-    vectors: sparse.csr_matrix | None = None
+    vectors: sparse.csr_matrix | Splitter | None = None
 
     def grown(number: int) -> LabelTree:
         nonlocal vectors
@@ -70,20 +76,61 @@ def _tree_key(settings: LinearTreeParams, data: FitInput) -> Key:
     return key
 
 
-def vectors_for_tree(settings: LinearTreeParams, data: FitInput) -> sparse.csr_matrix:
-    """The unit vector of every label: its rows, and the words of its name if label_features is above 0."""
-    vectors = label_vectors(_weighted_rows(data), data.y, n_threads=settings.n_threads)
-    if not settings.label_features:
-        return vectors
-    if data.label_names is None or data.feature_names is None:
+def vectors_for_tree(settings: LinearTreeParams, data: FitInput) -> sparse.csr_matrix | Splitter:
+    """The unit vector of every label: its rows, and the words of its name if label_features is above 0.
+
+    Where work is spread, the vectors are made in shards, which stay where they are: a splitter knows them.
+    """
+    if settings.label_features and (data.label_names is None or data.feature_names is None):
         raise DataError(
             "label_features needs the names of labels and features: fit a Dataset that has both, or use a Tagger"
         )
-    names = name_vectors(data.label_names, data.feature_names, data.x)
+    spread = current_spread()
+    n_shards = min(spread.n_parts, data.n_labels // SMALLEST_PIECE)
+    if n_shards < 2:
+        return _vectors(settings, data, data, data.label_names, settings.n_threads)
+    ranges = even_ranges(np.bincount(data.y.indices, minlength=data.n_labels).tolist(), n_shards)
+    bare = replace(data, texts=None, column_names=None, tree=None, negatives=None, called=None, progress=SILENT)
+    shards = spread.map(
+        vector_shard,
+        [spread.share(bare)],
+        [(settings, first, last) for first, last in ranges],
+        keep=True,
+        what="label vectors",
+        progress=data.progress,
+    )
+    return SpreadSplitter(spread, shards, [0, *(last for _, last in ranges)])
+
+
+def vector_shard(
+    data: FitInput, settings: LinearTreeParams, first: int, last: int, *, n_threads: int | None = None
+) -> sparse.csr_matrix:
+    """The unit vectors of the labels first .. last - 1, made of the rows that have one of them."""
+    y = data.y[:, first:last]
+    having = np.flatnonzero(np.diff(y.indptr))
+    rows = replace(data.take(having), y=y[having])
+    names = None if data.label_names is None else data.label_names[first:last]
+    return _vectors(settings, rows, data, names, n_threads)
+
+
+def _vectors(
+    settings: LinearTreeParams,
+    rows: FitInput,
+    data: FitInput,
+    label_names: Sequence[str] | None,
+    n_threads: int | None,
+) -> sparse.csr_matrix:
+    """The vectors of the labels of `rows`; data: all rows, by which words of names are weighed."""
+    vectors = label_vectors(_weighted_rows(rows), rows.y, n_threads=n_threads)
+    if not settings.label_features:
+        return vectors
+    names = name_vectors(label_names or (), data.feature_names or (), data.x)
     return normalized_rows((vectors + settings.label_features * names).astype(np.float32).tocsr())
 
 
-def built_tree(settings: LinearTreeParams, data: FitInput, vectors: sparse.csr_matrix, number: int) -> LabelTree:
+def built_tree(
+    settings: LinearTreeParams, data: FitInput, vectors: sparse.csr_matrix | Splitter, number: int
+) -> LabelTree:
     """Tree `number` of a forest, between balanced 2-means and a frequency code as `balance` says.
 
     Every third tree by similarity alone is one of wide, unbalanced clusters instead.

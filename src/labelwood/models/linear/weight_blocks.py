@@ -38,12 +38,13 @@ BLOCKS: Schema = {
     "scale": ArrayRule("float32", ("n_children",), finite=True, optional=True),
     "top_bits": ArrayRule("uint64", ("n_top",)),
     "top_rank": ArrayRule("uint32", ("n_top",)),
-    "word_start": ArrayRule("int64", ("n_blocks+1",)),
-    "words": ArrayRule("uint64", ("n_words",)),
-    "row_start": ArrayRule("int64", ("n_blocks+1",)),
-    "row_offset": ArrayRule("uint16", ("n_offsets",)),
     "payload_start": ArrayRule("int64", ("n_blocks+1",)),
-    "payload": ArrayRule("uint16", ("n_payload",)),
+    "payload": ArrayRule(("uint8", "uint16"), ("n_payload",)),
+    "word_start": ArrayRule("int64", ("n_blocks+1",)),
+    "words": ArrayRule(("uint32", "uint64"), ("n_words",)),
+    # Folders of earlier versions have these too, words of uint64 and a payload of uint16.
+    "row_start": ArrayRule("int64", ("n_blocks+1",), optional=True),
+    "row_offset": ArrayRule("uint16", ("n_offsets",), optional=True),
 }
 # Of all values: the solver's sums and products then stay far from the end of float32.
 _LARGEST_SQUARE = 1e30
@@ -65,6 +66,7 @@ class SolverOptions:
     seed: int
     n_threads: int
     cluster_cost: float = 1.0
+    weights: str = "half"
 
 
 class LinearSettings(Protocol):
@@ -104,11 +106,18 @@ class LinearSettings(Protocol):
 
 
 def solver_options(
-    settings: LinearSettings, cost: float, *, positive: float = 1.0, negative: float = 1.0, cluster: float = 1.0
+    settings: LinearSettings,
+    cost: float,
+    *,
+    positive: float = 1.0,
+    negative: float = 1.0,
+    cluster: float = 1.0,
+    weights: str = "half",
 ) -> SolverOptions:
     """The solver's options from the settings that every linear model declares, and the cost of an error.
 
-    positive, negative: factors of the two costs; cluster: of both, for a child with several labels.
+    positive, negative: factors of the two costs; cluster: of both, for a child with several labels. weights:
+    what the solved weights are stored as, one of WEIGHTS.
     """
     return SolverOptions(
         loss=settings.loss,
@@ -122,6 +131,7 @@ def solver_options(
         cluster_cost=cluster,
         seed=settings.seed,
         n_threads=settings.n_threads or 0,
+        weights=weights,
     )
 
 
@@ -284,6 +294,7 @@ def train_blocks(
         cluster_cost=options.cluster_cost,
         seed=options.seed,
         n_threads=options.n_threads,
+        bytes=options.weights == "int8",
         start_blocks=None if earlier is None else earlier.blocks.native,
         start_first_block=None if earlier is None else earlier.first_block,
         start_children=None if earlier is None else earlier.n_children,
@@ -310,8 +321,9 @@ class WeightBlocks:
     @classmethod
     def from_arrays(cls, n_features: int, arrays: Arrays, prefix: str = _PREFIX) -> WeightBlocks:
         """The blocks of a saved model; ModelFileError if the arrays do not fit together."""
+        own = part(prefix, arrays)
         try:
-            return cls(n_features, part(prefix, arrays))
+            return cls(n_features, _native.converted_blocks(n_features, **own) if "row_offset" in own else own)
         except (TypeError, ValueError, KeyError) as error:
             raise ModelFileError(f"the weight blocks are damaged: {error}") from error
 

@@ -68,7 +68,7 @@ class FittedDXML(Fitted[DXMLParams]):
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
         """The k labels with the most votes of each row's neighbours; labels without a vote are no answers."""
-        rows = normalized_rows(x)
+        rows = network_rows(x, self.settings)
         parts = [
             self._answers(rows[begin : begin + ROWS_AT_ONCE], k, n_threads)
             for begin in range(0, rows.shape[0], ROWS_AT_ONCE)
@@ -96,7 +96,7 @@ class FittedDXML(Fitted[DXMLParams]):
 
     def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
         """The neighbours that vote for the label, each with the weight of its vote, and what the blend adds."""
-        queries, ids, cosines = self._neighbors(normalized_rows(row), n_threads)
+        queries, ids, cosines = self._neighbors(network_rows(row, self.settings), n_threads)
         weights = vote_weights(cosines, self.rule.temperature)[0]
         y = self.index.y
         parts = [
@@ -131,7 +131,7 @@ class FittedDXML(Fitted[DXMLParams]):
     def grown(self, x: sparse.csr_matrix, y: sparse.csr_matrix, classes: Classes, n_threads: int | None) -> FittedDXML:
         """The state with more rows to answer from; y has the columns of classes, the known ones first."""
         labelled = np.flatnonzero(np.diff(y.indptr))
-        points = embedded(self.networks, normalized_rows(x)[labelled], n_threads)
+        points = embedded(self.networks, network_rows(x, self.settings)[labelled], n_threads)
         n_rows = self.trained_on.n_rows
         index = self.index.grown(points, y[labelled], n_rows + labelled)
         vectors = self.label_vectors[: self.n_trained_labels]
@@ -253,7 +253,7 @@ class DXML(Model[DXMLParams, FittedDXML]):
     @staticmethod
     def _train(settings: DXMLParams, data: FitInput) -> FittedDXML:
         require_torch("dxml")
-        rows, y = normalized_rows(data.x), data.y
+        rows, y = network_rows(data.x, settings), data.y
         if data.label_graph is None:
             graph = label_graph(y, weighted=settings.weighted, self_weight=settings.self_weight, seed=settings.seed)
         else:
@@ -284,8 +284,13 @@ class DXML(Model[DXMLParams, FittedDXML]):
         return int(network + points + graph + votes + 24 * x.nnz + (300 << 20))
 
 
+def network_rows(x: sparse.csr_matrix, settings: DXMLParams) -> sparse.csr_matrix:
+    """The rows as the networks read them: at length 1, or as they are."""
+    return normalized_rows(x) if settings.normalize else x
+
+
 def embedded(networks: Sequence[Arrays], rows: sparse.csr_matrix, n_threads: int | None) -> Floats:
-    """The points (n, dim * n_models) of normalised rows: unit vectors of every network, side by side, of length 1.
+    """The points (n, dim * n_models) of rows as the networks read them: unit vectors of all, side by side, of length 1.
 
     The product of two points is then the mean of the networks' cosines.
     """

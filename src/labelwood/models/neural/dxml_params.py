@@ -33,6 +33,7 @@ class DXMLParams(Params):
     walk_negatives: int = param(5, "random labels that a step is compared with (deepwalk)", low=1, high=1000)
     walk_epochs: int = param(1, "passes over the walks (deepwalk)", low=1, high=1000)
     walk_rate: float = param(0.025, "learning rate of the first pass (deepwalk)", low=0, low_open=True)
+    normalize: bool = param(True, "rows go in at length 1; False: as they are")
     hidden: int = param(512, "width of the hidden layer", low=1, high=1 << 16)
     nonlinear: bool = param(True, "ReLU after the hidden layer; False: a linear map")
     residual: bool = param(True, "the hidden layer also counts as it is, and what went through the ReLU corrects it")

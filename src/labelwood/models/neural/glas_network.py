@@ -131,13 +131,14 @@ class BatchLoss:
         settings = self.settings
         batch = row_batch(self.x, rows, self.device).thinned(settings.keep)
         row_vectors = self.network.map(batch)
-        row, label = (torch.from_numpy(part).to(self.device) for part in label_batch(self.y, rows))
+        # Which labels occur, and where, is worked out on the host and sent: a GPU would wait for every such number.
+        row, label = (torch.from_numpy(part) for part in label_batch(self.y, rows))
         if len(row) == 0:
             nothing: Tensor = row_vectors.sum() * 0
             return nothing
         true_row, true_label = row, label
         if settings.positives == "one":
-            drawn = _one_per_row(row)
+            drawn = one_per_row(row)
             row, label = row[drawn], label[drawn]
         present = torch.unique(label)  # the batch's labels, sorted
         if self.sampled:
@@ -152,15 +153,19 @@ class BatchLoss:
         if settings.regularizer == "none" or not settings.weight:
             return fit
         place = present if candidates is None else torch.searchsorted(candidates, present)
-        total: Tensor = fit + settings.weight * self._penalty(row_vectors, vectors[place], present)
+        total: Tensor = fit + settings.weight * self._penalty(row_vectors, vectors[self._sent(place)], present)
         return total
+
+    def _sent(self, tensor: Tensor) -> Tensor:
+        """The tensor on the device of the network."""
+        return tensor.to(self.device, non_blocking=True)
 
     def _drawn(self, present: Tensor) -> tuple[Tensor, Tensor]:
         """(candidate labels, their vectors): the batch's labels and random ones."""
         drawn = torch.randint(len(self.seen), (self.settings.negatives,))
-        random = torch.from_numpy(self.seen[drawn.numpy()]).to(self.device)
+        random = torch.from_numpy(self.seen[drawn.numpy()])
         candidates = torch.unique(torch.cat([present, random]))
-        vectors = normalize(self.network.labels(candidates), dim=1, eps=EPS)
+        vectors = normalize(self.network.labels(self._sent(candidates)), dim=1, eps=EPS)
         return candidates, vectors
 
     def _fit(
@@ -172,9 +177,14 @@ class BatchLoss:
         candidates: Tensor | None,
         present: Tensor,
     ) -> Tensor:
-        """The fitting loss of (row, column) pairs; hidden: all true pairs, which are no negatives of each other."""
+        """The fitting loss of (row, column) pairs; hidden: all true pairs, which are no negatives of each other.
+
+        Rows, columns and labels are on the host.
+        """
         settings = self.settings
-        row, column = pairs
+        on_host = pairs[0]
+        row, column = (self._sent(part) for part in pairs)
+        hidden = self._sent(hidden[0]), self._sent(hidden[1])
         if settings.loss == "softmax":
             length = _each(self.network.label_length, row_vectors.shape[1])
             scores = (row_vectors * length) @ vectors.T
@@ -187,7 +197,7 @@ class BatchLoss:
         cosines = row_vectors @ vectors.T
         valid = torch.ones_like(cosines, dtype=torch.bool)
         valid[hidden] = False
-        chosen = _one_per_row(row)
+        chosen = self._sent(one_per_row(on_host))
         positive, others, valid = cosines[row[chosen], column[chosen]], cosines[row[chosen]], valid[row[chosen]]
         if settings.loss == "margin":
             return losses.margin_loss(positive, others, valid, settings.margin)
@@ -196,16 +206,16 @@ class BatchLoss:
     def _log_expected(self, candidates: Tensor, present: Tensor) -> Tensor:
         """The logarithm of how often a label is a candidate: the batch's own always, others when drawn."""
         share = 1 - (1 - 1 / len(self.seen)) ** self.settings.negatives
-        expected = torch.full((len(candidates),), float(np.log(share)), device=self.device)
+        expected = torch.full((len(candidates),), float(np.log(share)))
         expected[torch.searchsorted(candidates, present)] = 0.0
-        return expected
+        return self._sent(expected)
 
     def _penalty(self, row_vectors: Tensor, vectors: Tensor, present: Tensor) -> Tensor:
         if self.settings.regularizer == "gravity":
             return gravity_penalty(row_vectors, vectors)
         if self.settings.regularizer == "spreadout" or self.affinity is None:
             return spreadout_penalty(vectors)
-        block = torch.from_numpy(self.affinity.block(present.cpu().numpy())).to(self.device)
+        block = torch.from_numpy(self.affinity.block(present.numpy())).to(self.device)
         return (glas_penalty if self.settings.regularizer == "glas" else laplacian_penalty)(vectors, block)
 
 
@@ -224,10 +234,10 @@ def _column_lengths(table: Tensor) -> Tensor:
     return torch.from_numpy(np.sqrt(np.einsum("ij,ij->j", numbers, numbers)))
 
 
-def _one_per_row(row: Tensor) -> Tensor:
+def one_per_row(row: Tensor) -> Tensor:
     """For each row with labels, the number of one of its pairs, drawn uniformly; `row` is sorted."""
     counts = torch.bincount(row)
     counts = counts[counts > 0]
     first = counts.cumsum(0) - counts
-    drawn = (torch.rand(len(counts)).to(row.device) * counts).long()
+    drawn = (torch.rand(len(counts)) * counts).long()
     return first + torch.minimum(drawn, counts - 1)

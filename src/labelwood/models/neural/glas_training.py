@@ -16,6 +16,13 @@ from labelwood.labelspace.affinity import LabelAffinity
 from labelwood.models.neural.forward import bag_forward, unit_rows
 from labelwood.models.neural.glas_network import BatchLoss, GlasNetwork
 from labelwood.models.neural.glas_params import GLaSParams
+from labelwood.models.neural.glas_sharded import (
+    ShardedBatchLoss,
+    ShardedValidation,
+    all_label_vectors,
+    keep_own_labels,
+)
+from labelwood.models.neural.ranks import current_ranks
 from labelwood.models.neural.runtime import chosen_device, torch_threads
 from labelwood.models.neural.sampling import Rows, validation_split
 from labelwood.models.neural.training import History, ParameterGroup, TrainingPlan, train
@@ -55,7 +62,13 @@ def trained_glas(
         scale = first_scale(y) if settings.scale is None else settings.scale
         network = GlasNetwork(x.shape[1], y.shape[1], settings, sampled, scale).to(device)
     affinity = LabelAffinity(y[training], settings.adjacency) if settings.regularizer in ("glas", "laplacian") else None
-    batch_loss = BatchLoss(network, x[training], y[training], affinity, settings, sampled, device)
+    ranks = current_ranks()
+    batch_loss: BatchLoss | ShardedBatchLoss
+    if ranks.size == 1:
+        batch_loss = BatchLoss(network, x[training], y[training], affinity, settings, sampled, device)
+    else:
+        keep_own_labels(network, ranks)
+        batch_loss = ShardedBatchLoss(network, x[training], y[training], affinity, settings, sampled, device, ranks)
     # One torch thread: its matrix products round as the number of threads says, and a seed must give the same bytes.
     plan = TrainingPlan(
         epochs=settings.epochs,
@@ -68,11 +81,13 @@ def trained_glas(
         n_threads=1,
         identity=identity,
     )
-    held_out = (
-        _Validation(network, x[validation], y[validation], batch_loss.seen, settings.n_threads)
-        if len(validation)
-        else None
-    )
+    held_out: _Validation | ShardedValidation | None = None
+    if len(validation):
+        kept = (network, x[validation], y[validation], batch_loss.seen)
+        alone = ranks.size == 1
+        held_out = (
+            _Validation(*kept, settings.n_threads) if alone else ShardedValidation(*kept, ranks, settings.n_threads)
+        )
 
     def after(epoch: int, history: History) -> None:
         if on_epoch is not None:
@@ -87,10 +102,12 @@ def trained_glas(
         validate=held_out,
         on_epoch=after,
         learns_from=None if on_epoch is not None else [x, y, settings.saved()],
+        in_ranks=True,
         progress=progress,
     )
     facts = {"losses": history.losses, "validations": history.validations, "best_epoch": history.best_epoch}
-    return TrainedGlas(network.map.arrays(), label_vectors(network), facts)
+    vectors = label_vectors(network) if ranks.size == 1 else all_label_vectors(network, y.shape[1], ranks)
+    return TrainedGlas(network.map.arrays(), vectors, facts)
 
 
 def first_scale(y: sparse.csr_matrix) -> float:
@@ -119,7 +136,7 @@ def _groups(network: GlasNetwork, settings: GLaSParams) -> list[ParameterGroup]:
     return [
         ParameterGroup(network.map.table_parameters(), settings.lr, table),
         ParameterGroup(dense, settings.lr, "adam"),
-        ParameterGroup(list(network.labels.parameters()), settings.label_lr, "sparse_adam"),
+        ParameterGroup(list(network.labels.parameters()), settings.label_lr, "sparse_adam", sharded=True),
     ]
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-_NEVER = -1e30  # instead of -inf, whose gradients are not numbers
+NEVER = -1e30  # instead of -inf, whose gradients are not numbers
 
 
 def margin_loss(positive: Tensor, negative: Tensor, valid: Tensor, margin: float) -> Tensor:
@@ -27,7 +27,7 @@ def mined_margin_loss(
     reduction: "mean" over the pairs that are kept, or "sum" over them.
     """
     hardest = min(hardest, negative.shape[1])
-    scores, place = negative.masked_fill(~valid, _NEVER).topk(hardest, dim=1)
+    scores, place = negative.masked_fill(~valid, NEVER).topk(hardest, dim=1)
     kept = valid.gather(1, place)
     violations = torch.relu(scores - positive[:, None] + margin) * kept
     summed = total(violations)
@@ -54,7 +54,7 @@ def sampled_softmax_loss(
     labels for every row; valid (n, m): False where the label is true for the row; log_expected (m,): the logarithm of
     how often the label is expected in the sample, subtracted so that the sum estimates the one over all labels.
     """
-    others = (negative - log_expected).masked_fill(~valid, _NEVER).logsumexp(dim=1)
+    others = (negative - log_expected).masked_fill(~valid, NEVER).logsumexp(dim=1)
     return _pairs_against(positive, others, row, negative.shape[0])
 
 
@@ -73,11 +73,13 @@ def total(matrix: Tensor) -> Tensor:
 def _log_sum_of_others(scores: Tensor, row: Tensor, label: Tensor) -> Tensor:
     hidden = torch.zeros_like(scores, dtype=torch.bool)
     hidden[row, label] = True
-    return scores.masked_fill(hidden, _NEVER).logsumexp(dim=1)
+    return scores.masked_fill(hidden, NEVER).logsumexp(dim=1)
 
 
 def _pairs_against(positive: Tensor, others: Tensor, row: Tensor, n_rows: int) -> Tensor:
     """The mean over rows of the mean over their pairs of -log(e^positive / (e^positive + e^others))."""
-    counts = torch.bincount(row, minlength=n_rows).clamp(min=1)
+    # Not bincount, which looks for the largest row first: a GPU would wait for that.
+    counts = torch.zeros(n_rows, dtype=torch.int64, device=row.device).index_add_(0, row, torch.ones_like(row))
+    counts = counts.clamp(min=1)
     each = softplus(others[row] - positive) / counts[row]
     return each.sum() / max(1, n_rows)

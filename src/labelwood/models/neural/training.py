@@ -32,6 +32,7 @@ from labelwood.models.neural.checkpoints import (
     without_prefix,
 )
 from labelwood.models.neural.optimizers import ParameterGroup, made_optimizer
+from labelwood.models.neural.ranks import current_ranks
 from labelwood.models.neural.runtime import chosen_device, torch_threads, uses_bf16
 from labelwood.models.neural.sampling import Rows, epoch_order
 from labelwood.progress import SILENT, Progress
@@ -95,6 +96,7 @@ def train(
     on_epoch: Callable[[int, History], None] | None = None,
     on_resume: Callable[[], None] | None = None,
     learns_from: Sequence[Any] | None = None,
+    in_ranks: bool = False,
     progress: Progress = SILENT,
 ) -> History:
     """The history of training `network` in place; it is left in eval mode with the best (else the last) weights.
@@ -106,7 +108,10 @@ def train(
     without a folder in the plan, the run keeps its state among the steps of who started it (storage/steps.py).
     on_resume: called with the weights of a run that goes on, in place of the on_epoch before; with it the state is
     kept after epochs only, else also in the midst of long ones.
+    in_ranks: the loss of a batch is a share of it, where several processes train together (see ranks.py).
     """
+    if current_ranks().size > 1 and not in_ranks:
+        raise ParamError("several processes (torchrun) train the model glas only; start one process")
     if plan.schedule not in SCHEDULES:
         raise ParamError(f"schedule must be one of {', '.join(map(repr, SCHEDULES))}, but is {plan.schedule!r}")
     device = chosen_device(plan.device)
@@ -132,6 +137,9 @@ class _Run:
     ) -> None:
         self.network, self.groups, self.batch_loss, self.n_rows, self.plan = network, groups, batch_loss, n_rows, plan
         self.device = device
+        self.ranks = current_ranks()
+        if self.ranks.size > 1 and plan.checkpoint is not None:
+            raise ParamError("several processes (torchrun) keep no checkpoint; leave it out, or start one process")
         self.optimizers = [made_optimizer(group) for group in groups]
         self.base_lr = [group.lr for group in groups]
         bf16 = uses_bf16(plan.precision, device)
@@ -142,6 +150,7 @@ class _Run:
         self.epoch = 0
         self.next_batch = 0  # within the epoch
         self.loss_sum = 0.0
+        self.unread: list[tuple[int, Tensor]] = []  # (batch, loss) that were not looked at yet
         self.best = -math.inf
         self.best_weights: Tensors | None = None
         self.average: Tensors | None = None
@@ -154,7 +163,7 @@ class _Run:
     def keep_among_steps(self, learns_from: Sequence[Any] | None, on_resume: Callable[[], None] | None) -> None:
         """Keep the state in a folder of the steps that are kept at present, if there are any."""
         self.on_resume = on_resume
-        steps = current_steps()
+        steps = None if self.ranks.size > 1 else current_steps()
         if steps is None or learns_from is None or self.checkpoint is not None or not self.n_rows:
             return
         weights = [tensor.detach().cpu().numpy() for tensor in self.network.state_dict().values()]
@@ -196,12 +205,16 @@ class _Run:
             self._update(order)
             every = plan.checkpoint_every
             done = math.ceil(self.next_batch / plan.accumulate)
-            wanted = bool(every) and done % every == 0
+            told = first // 16 != self.next_batch // 16 or self.next_batch == self.batches
+            saved = bool(every) and done % every == 0
             if self.steps is not None:
-                wanted = self.on_resume is None and self._worth_keeping(self.steps)
-            if wanted and self.next_batch < self.batches:
+                saved = self.on_resume is None and self._worth_keeping(self.steps)
+            saved = saved and self.next_batch < self.batches
+            if told or saved:
+                self._read_losses()
+            if saved:
                 self._save()
-            if first // 16 != self.next_batch // 16 or self.next_batch == self.batches:
+            if told:
                 progress.step(what, self.next_batch, self.batches)
         self.history.cpu_seconds += time.process_time() - started
 
@@ -216,13 +229,9 @@ class _Run:
             self._seed(int(keyed_bits(plan.seed, 0x73746570, step)) >> 1)
             with self.cast():
                 loss = self.batch_loss(rows, step)
-            value = float(loss.detach())
-            if not math.isfinite(value):
-                raise ParamError(
-                    f"training came apart: the loss is {value} in epoch {self.epoch + 1}, batch {batch + 1}; "
-                    "a smaller learning rate helps"
-                )
-            self.loss_sum += value
+            self.unread.append((batch, loss.detach()))
+            if self.device.type == "cpu":
+                self._read_losses()
             if loss.requires_grad:
                 (loss * share).backward()  # type: ignore[no-untyped-call]
         self.next_batch = last
@@ -232,11 +241,29 @@ class _Run:
             if (update + 1) % group.every:
                 continue
             optimizer.lr = base * factor
+            if self.ranks.size > 1 and not group.sharded:
+                self.ranks.add_up_gradients(group.parameters)
             optimizer.step()
             optimizer.zero_grad()
         start = round(plan.swa_start * plan.epochs) * self.updates
         if update >= start and (update - start) % plan.swa_every == plan.swa_every - 1:
             self._take_sample()
+
+    def _read_losses(self) -> None:
+        """Add up the losses since the last look. On a GPU that waits for all steps so far, so it is done rarely."""
+        if not self.unread:
+            return
+        batches, losses = zip(*self.unread, strict=True)
+        self.unread = []
+        values = [float(losses[0])] if len(losses) == 1 else torch.stack(losses).tolist()
+        values = [self.ranks.total(value) for value in values]
+        for batch, value in zip(batches, values, strict=True):
+            if not math.isfinite(value):
+                raise ParamError(
+                    f"training came apart: the loss is {value} in epoch {self.epoch + 1}, batch {batch + 1}; "
+                    "a smaller learning rate helps"
+                )
+            self.loss_sum += value
 
     def _seed(self, seed: int) -> None:
         # Not torch.manual_seed: without a GPU it remembers every call for the day one appears, with its stack.

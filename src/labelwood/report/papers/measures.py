@@ -8,19 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from labelwood.data.dataset import Dataset
 from labelwood.data.keyed_random import keyed_order
 from labelwood.metrics.evaluate import evaluate
 from labelwood.models.base import Model
-from labelwood.models.neural.elias.analysis import (
-    clusters_per_label,
-    kept_partition_edges,
-    label_deciles,
-    recall_curve,
-)
-from labelwood.models.neural.elias.search import LearnedIndex
+from labelwood.models.neural.elias.model import ELIAS
 from labelwood.report.compare_data import Parts
-from labelwood.report.elias_parts import index_answers, part_answers
+from labelwood.report.papers.elias_measures import elias_groups
 from labelwood.report.papers.experiment import ANSWERS
 from labelwood.topk import TopK
 
@@ -28,8 +21,6 @@ PLACES = 100
 KS = (1, 3, 5, 10, 20, 100)
 TRAINING_ROWS = 3000  # training rows whose figures are measured
 DEPTHS = (1, 3)
-THRESHOLDS = np.linspace(0, 1, 21)
-PRUNED = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 SHARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # per cent of the labels, the most frequent ones
 Figures = dict[str, float]
 Groups = dict[str, dict[str, Figures]]
@@ -42,6 +33,8 @@ def measured(model: Trained, parts: Parts, propensity: Propensity) -> Groups:
     groups: Groups = {ANSWERS: {"": answer_figures(model, parts, propensity)}}
     for name, measure in _MORE.get(model.name, {}).items():
         groups[name] = measure(model, parts, propensity)
+    if isinstance(model, ELIAS):
+        groups |= elias_groups(model.fitted_, parts, lambda top: judged(top, parts, propensity))
     return groups
 
 
@@ -52,6 +45,8 @@ def answer_figures(model: Trained, parts: Parts, propensity: Propensity) -> Figu
     seconds = time.process_time() - start
     figures = judged(top, parts, propensity)
     figures["test s"] = seconds
+    figures["ms a row"] = 1000 * seconds / max(1, parts.test.n_rows)
+    figures["MB"] = sum(array.nbytes for array in model.fitted_.arrays().values()) / 1e6
     some = parts.train.take(np.sort(keyed_order(parts.train.n_rows, 0)[:TRAINING_ROWS]))
     ks = [k for k in (1, 3, 5) if k <= parts.train.n_labels]
     of_training = evaluate(model.predict(some, max(ks)), some.y, ks=ks)
@@ -92,73 +87,7 @@ def _imbalance(model: Trained, parts: Parts, propensity: Propensity) -> dict[str
     return lines
 
 
-def _elias_parts(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
-    rows = _elias_rows(model, parts.test)
-    return {name: judged(top, parts, propensity) for name, top in part_answers(model.fitted_, rows)}
-
-
-def _elias_pruned(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
-    """The first index, alone, without edges below each threshold."""
-    from labelwood.matrices import normalized_rows
-
-    rows = normalized_rows(_elias_rows(model, parts.test))
-    whole = _edges(model.fitted_.members[0].index)
-    lines = {}
-    for threshold in PRUNED:
-        index = model.fitted_.pruned(threshold, None, False).members[0].index
-        lost = 100 * (1 - _edges(index) / max(1, whole))
-        figures = judged(index_answers(index, rows), parts, propensity)
-        lines[f"edges from {threshold:g}"] = {"pruned, per cent": lost, **figures}
-    return lines
-
-
-def _edges(index: LearnedIndex) -> int:
-    return int(np.count_nonzero(index.edges >= 0))
-
-
-def _elias_recall(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
-    from labelwood.metrics.hits import hit_matrix
-
-    top = model.predict(parts.test, min(PLACES, parts.train.n_labels))
-    hits = hit_matrix(top, parts.test.y)
-    curve = recall_curve(hits.hit.astype(bool), np.diff(parts.test.y.indptr))
-    places = [k for k in (1, 2, 5, 10, 20, 50, 100) if k <= len(curve)]
-    return {f"{k} answers": {"answers": float(k), "recall": float(curve[k - 1])} for k in places}
-
-
-def _elias_kept(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
-    state = model.fitted_
-    index = state.members[0].index
-    kept = kept_partition_edges(index.edges, index.edge_scores, state.partition, THRESHOLDS)
-    return {
-        f"from {threshold:.2f}": {"threshold": float(threshold), "kept, per cent": 100 * float(share)}
-        for threshold, share in zip(THRESHOLDS, kept, strict=True)
-    }
-
-
-def _elias_homes(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
-    state = model.fitted_
-    index = state.members[0].index
-    homes = clusters_per_label(index.edges, index.edge_scores, state.n_labels)
-    deciles = label_deciles(state.trained_on.label_counts)
-    return {
-        f"decile {decile + 1}": {"decile": float(decile + 1), "clusters": float(homes[deciles == decile].mean())}
-        for decile in np.unique(deciles).tolist()
-    }
-
-
-def _elias_rows(model: Trained, data: Dataset) -> Any:
-    return model.fitted_.inputs(data.x, data.texts)
-
-
 _Measure = Callable[[Trained, Parts, Propensity], dict[str, Figures]]
 _MORE: dict[str, dict[str, _Measure]] = {
     "popular": {"labels": _imbalance},
-    "elias": {
-        "parts": _elias_parts,
-        "pruned": _elias_pruned,
-        "recall": _elias_recall,
-        "kept": _elias_kept,
-        "homes": _elias_homes,
-    },
 }

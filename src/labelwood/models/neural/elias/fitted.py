@@ -19,7 +19,16 @@ from labelwood.models.mixing import mean_scores, score_of
 from labelwood.models.neural.elias.analysis import N_DECILES, clusters_per_label
 from labelwood.models.neural.elias.calibration import SCORING, Scoring, log_q
 from labelwood.models.neural.elias.index import Floats, Int32, edges_above, strongest_edges
-from labelwood.models.neural.elias.inputs import BOTH, BOW, TextReader, joined, n_inputs, text_width, texts_of
+from labelwood.models.neural.elias.inputs import (
+    BOTH,
+    BOW,
+    END_TO_END,
+    TextReader,
+    joined,
+    n_inputs,
+    text_width,
+    texts_of,
+)
 from labelwood.models.neural.elias.ranker import Ranker, judged_rows, ranker_schema
 from labelwood.models.neural.elias.reasons import (
     index_reasons,
@@ -70,9 +79,9 @@ class FittedELIAS(Fitted[ELIASParams]):
 
     partition: the first cluster of every label. ranker, votes, zero_shot, reader: None where the settings or the
     held-out rows want none. candidates: labels that the ranker adds to a shortlist. C: the ranker's cost of an error.
-    held_out: FIGURES. first_stage: the first index as it was after stage 1, to compare with, and told: what training
-    has to say; neither is saved, so a loaded or copied state has none. Rows are what `inputs` gives: features, text
-    vectors, or both.
+    held_out: FIGURES. first_stage: the first index as it was after stage 1, to compare with, with its reader if the
+    text encoder learned too, and told: what training has to say; none is saved, so a loaded or copied state has none.
+    Rows are what `inputs` gives: features, text vectors, or both.
     """
 
     name = "elias"
@@ -86,6 +95,7 @@ class FittedELIAS(Fitted[ELIASParams]):
     C: float
     held_out: Arrays
     first_stage: LearnedIndex | None = None
+    first_reader: TextReader | None = None
     told: tuple[str, ...] = ()
 
     # answering
@@ -98,6 +108,14 @@ class FittedELIAS(Fitted[ELIASParams]):
             return x
         encoder = self.settings.encoder
         return joined(x, self.reader.vectors(texts_of(texts, encoder, "it"), n_threads), encoder)
+
+    def first_inputs(
+        self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None = None
+    ) -> sparse.csr_matrix:
+        """The rows that the index of stage 1 saw: `inputs` with the text encoder as it was then."""
+        if self.first_reader is None:
+            return self.inputs(x, texts, n_threads)
+        return replace(self, reader=self.first_reader).inputs(x, texts, n_threads)
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
         """The k best labels of every row, of those that any index shortlists or tree names."""
@@ -249,7 +267,7 @@ class FittedELIAS(Fitted[ELIASParams]):
             rules |= under(_RANKER, ranker_schema(inputs))
         if reads_texts and settings.zero_shot:
             rules |= under(_ZERO_SHOT, as_optional(zero_shot_schema(width)))
-        if reads_texts and settings.tune_epochs:
+        if reads_texts and _trains_texts(settings):
             rules[_TEXT] = PART  # the text encoder compares them with its own when it is loaded
         if "trees" in facts:
             rules |= prefixed(_TREES, TreeVotes.schema(facts["trees"]))
@@ -292,8 +310,10 @@ class FittedELIAS(Fitted[ELIASParams]):
         reader = votes = zero_shot = None
         n_columns = trained_on.n_features
         if settings.encoder != BOW:
-            weights = part(_TEXT, arrays) if settings.tune_epochs else None
-            reader = TextReader.restored(settings.text_model, settings.max_tokens, facts["text_encoder"], weights)
+            weights = part(_TEXT, arrays) if _trains_texts(settings) else None
+            reader = TextReader.restored(
+                settings.text_model, settings.max_tokens, settings.pooling, facts["text_encoder"], weights
+            )
             n_columns = reader.width + (n_columns if settings.encoder == BOTH else 0)
         if _ZERO_SHOT + "labels" in arrays:
             zero_shot = ZeroShot.from_arrays(part(_ZERO_SHOT, arrays))
@@ -321,6 +341,11 @@ class FittedELIAS(Fitted[ELIASParams]):
             C=number(told, "C", 0, "elias"),
             held_out=part(_FIGURES, arrays),
         )
+
+
+def _trains_texts(settings: ELIASParams) -> bool:
+    """True if the weights of the text encoder are the model's own, and so saved with it."""
+    return settings.tune_epochs > 0 or settings.text_training == END_TO_END
 
 
 def takes_as_it_is(x: Any, n_features: int) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from scipy import sparse
 
 from labelwood.errors import DataError, ModelFileError
 from labelwood.matrices import normalized_rows
+from labelwood.models.neural.runtime import MEAN
 from labelwood.progress import SILENT, Progress
 from labelwood.storage.schema import Arrays
 
@@ -20,8 +23,12 @@ if TYPE_CHECKING:
     from labelwood.models.neural.text import TextEncoder
 
 Floats = npt.NDArray[np.float32]
-BOW, TEXT, BOTH = "bow", "minilm", "both"
-ENCODERS = (BOW, TEXT, BOTH)
+BOW, TEXT, BOTH, AUTO = "bow", "minilm", "both", "auto"
+ENCODERS = (BOW, TEXT, BOTH, AUTO)
+FROZEN, END_TO_END = "frozen", "end-to-end"
+TEXT_TRAININGS = (FROZEN, END_TO_END)
+_MINILM = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "vocab_size": 30522}
+_BERT = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "vocab_size": 30522}
 WIDTH_GUESS = 768  # numbers of a text vector, where only an estimate from above is needed
 
 
@@ -36,22 +43,25 @@ class TextReader:
 
     folder: str | None
     max_tokens: int
+    pooling: str
     width: int
     sha256: str
     weights: Arrays | None = None
 
     @classmethod
-    def of_folder(cls, folder: str | None, max_tokens: int) -> TextReader:
+    def of_folder(cls, folder: str | None, max_tokens: int, pooling: str = MEAN) -> TextReader:
         """The reader of the encoder in a folder (None: the installed MiniLM) as it is now."""
-        encoder, sha256 = _loaded(folder, max_tokens)
-        reader = cls(folder, max_tokens, encoder.width, sha256)
+        encoder, sha256 = _loaded(folder, max_tokens, pooling)
+        reader = cls(folder, max_tokens, pooling, encoder.width, sha256)
         vars(reader)["_encoder"] = encoder  # the cache: it need not be loaded twice
         return reader
 
     @classmethod
-    def restored(cls, folder: str | None, max_tokens: int, facts: Any, weights: Arrays | None) -> TextReader:
+    def restored(
+        cls, folder: str | None, max_tokens: int, pooling: str, facts: Any, weights: Arrays | None
+    ) -> TextReader:
         """The reader of a saved model; ModelFileError if its facts are damaged."""
-        return cls(folder, max_tokens, text_width(facts), facts["sha256"], weights)
+        return cls(folder, max_tokens, pooling, text_width(facts), facts["sha256"], weights)
 
     def tuned(
         self,
@@ -66,9 +76,13 @@ class TextReader:
         """The reader whose encoder was trained to tell the labels y of some texts."""
         from labelwood.models.neural.text_tuning import tune_encoder
 
-        encoder, _ = _loaded(self.folder, self.max_tokens)
+        encoder, _ = _loaded(self.folder, self.max_tokens, self.pooling)
         weights = tune_encoder(encoder, texts, y, epochs, seed=seed, n_threads=n_threads, progress=progress)
         return replace(self, weights=weights)
+
+    def trainable_encoder(self) -> TextEncoder:
+        """A text encoder of its own with the reader's weights, to be trained."""
+        return self._own_encoder()
 
     def facts(self) -> dict[str, Any]:
         """What is saved of the reader beside its weights: the width of its vectors and the hash of the encoder."""
@@ -82,7 +96,13 @@ class TextReader:
         encoder = self._encoder
         if len(texts) >= text.BLOCK and self.weights is None:  # the cache knows encoders by their files
             return text.text_vectors(
-                texts, self.folder, self.max_tokens, device="cpu", n_threads=n_threads, progress=progress
+                texts,
+                self.folder,
+                self.max_tokens,
+                pooling=self.pooling,
+                device="cpu",
+                n_threads=n_threads,
+                progress=progress,
             )
         import torch
 
@@ -92,7 +112,10 @@ class TextReader:
 
     @cached_property
     def _encoder(self) -> TextEncoder:
-        encoder, sha256 = _loaded(self.folder, self.max_tokens)
+        return self._own_encoder()
+
+    def _own_encoder(self) -> TextEncoder:
+        encoder, sha256 = _loaded(self.folder, self.max_tokens, self.pooling)
         if (encoder.width, sha256) != (self.width, self.sha256):
             from labelwood.models.neural.text import model_folder
 
@@ -106,6 +129,27 @@ class TextReader:
             except RuntimeError as error:
                 raise ModelFileError(f"elias: the weights of the text encoder are damaged ({error!s:.200})") from None
         return encoder
+
+
+def memory_of_reading(folder: str | None, max_tokens: int, n_texts: int, recompute: bool) -> int:
+    """The bytes that a text encoder in training takes beside its vectors, for batches of n_texts, from above.
+
+    Weights, gradients, two moments and a copy; 68 bytes a number of a token's vector and layer, and its attention
+    (Korthikanti et al., "Reducing activation recomputation", 2022, section 4, doubled for float32). recompute: of one
+    layer at a time, and 4 bytes for each number that is kept between layers.
+    """
+    shape = dict(_MINILM)
+    if folder is not None:
+        try:
+            told = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            told = {}  # of a name on the hub nothing is known before it is fetched: the size of BERT
+        shape = {name: told[name] if type(told.get(name)) is int else size for name, size in _BERT.items()}
+    width, layers = shape["hidden_size"], shape["num_hidden_layers"]
+    weights = 20 * (12 * layers * width * width + shape["vocab_size"] * width)
+    token = 68 * width + 12 * shape["num_attention_heads"] * max_tokens
+    kept = token + 4 * layers * width if recompute else layers * token
+    return int(weights + n_texts * max_tokens * kept)
 
 
 def text_width(facts: Any) -> int:
@@ -145,7 +189,8 @@ def n_inputs(encoder: str, width: int) -> str | int:
     return "n_features" if encoder == BOW else f"n_features+{width}"
 
 
-def _loaded(folder: str | None, max_tokens: int) -> tuple[TextEncoder, str]:
+def _loaded(folder: str | None, max_tokens: int, pooling: str) -> tuple[TextEncoder, str]:
     from labelwood.models.neural import text
 
-    return text.TextEncoder(folder, max_tokens).eval(), text.encoder_sha256(folder, max_tokens)
+    encoder = text.TextEncoder(folder, max_tokens, pooling).eval()
+    return encoder, text.encoder_sha256(folder, max_tokens, pooling)

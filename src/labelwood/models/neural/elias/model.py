@@ -40,7 +40,7 @@ class ELIAS(Model[ELIASParams, FittedELIAS]):
 
     @property
     def reads_texts(self) -> bool:
-        """True unless the encoder is "bow"."""
+        """True unless the encoder is "bow"; before fit also for "auto", which takes texts where there are some."""
         encoder = self.get_params()["encoder"] if self._fitted is None else self.parameters_.encoder
         return bool(encoder != BOW)
 

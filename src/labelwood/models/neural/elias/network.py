@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from labelwood import _native
+from labelwood.matrices import column_ids, row_pointers
+from labelwood.models.neural.elias.device_shortlists import DeviceBatch, device_shortlists, row_labels
 from labelwood.models.neural.elias.index import PAD, Floats, Int32, forced_ids
 from labelwood.models.neural.elias.sizes import IndexSizes
 from labelwood.models.neural.runtime import torch_threads
@@ -43,6 +45,11 @@ class IndexNetwork(nn.Module):
     edges of its cluster. max_parents: clusters that the labels of a training row add to its beam, at most; 0: all.
     """
 
+    _labels: Tensor
+    _real: Tensor
+    _outside: Tensor
+    _parents: Tensor | None
+
     def __init__(
         self,
         encoder: nn.Module,
@@ -54,6 +61,8 @@ class IndexNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.max_parents = max_parents
+        # On a device, gradients of label classifiers name the labels that occur, dense ones hold all labels.
+        self.sparse_gradients = True
         self.encoder = encoder
         self.sizes = sizes
         n_labels = len(label_bias)
@@ -66,12 +75,21 @@ class IndexNetwork(nn.Module):
     def set_edges(self, edges: Int32, values: Floats | None) -> None:
         """Take over a graph: a partition (values None), or one whose edges are learned."""
         self.edges = edges
-        self.parents: Int32 | None = None
+        self.set_parents(None)
         real = edges != PAD
-        self._real = torch.from_numpy(real)
+        # Buffers go to the device with the network; they are no weights, so they are in no checkpoint.
+        self.register_buffer("_labels", torch.from_numpy(edges.astype(np.int64)), persistent=False)
+        self.register_buffer("_real", torch.from_numpy(real), persistent=False)
         # A cluster without labels keeps its softmax over padding, so that no gradient becomes nan; its scores are 0.
-        self._outside = torch.from_numpy(~real & real.any(axis=1, keepdims=True))
+        outside = torch.from_numpy(~real & real.any(axis=1, keepdims=True))
+        self.register_buffer("_outside", outside, persistent=False)
         self.edge_values = None if values is None else nn.Parameter(torch.from_numpy(values.copy()))
+
+    def set_parents(self, parents: Int32 | None) -> None:
+        """Take over the strongest cluster of every label (-1: none), which true labels add to a row's clusters."""
+        self.parents = parents
+        table = None if parents is None else torch.from_numpy(parents.astype(np.int64)).to(self.label_weight.device)
+        self.register_buffer("_parents", table, persistent=False)
 
     def edge_scores(self) -> Tensor:
         """The scores of the edges, (n_clusters, width); 0 at padding."""
@@ -89,8 +107,29 @@ class IndexNetwork(nn.Module):
         """min(1, alpha softmax) of the clusters, (n, n_clusters)."""
         return torch.clamp(self.sizes.alpha * row_softmax(self.clusters(vectors)), max=1.0)
 
-    def shortlists(self, cluster_scores: Tensor, y: sparse.csr_matrix, room: int, teach: bool, n_threads: int) -> Batch:
-        """The shortlists of rows with labels y; `teach` adds the parents of the true labels and keeps these labels."""
+    def shortlists(
+        self, cluster_scores: Tensor, y: sparse.csr_matrix, room: int, teach: bool, n_threads: int
+    ) -> Batch | DeviceBatch:
+        """The shortlists of rows with labels y; `teach` adds the parents of the true labels and keeps these labels.
+
+        On the CPU by the native search, elsewhere on the device of the scores.
+        """
+        if cluster_scores.device.type == "cpu":
+            return self.native_shortlists(cluster_scores, y, room, teach, n_threads)
+        return self.device_shortlists(cluster_scores, y, room, teach)
+
+    def device_shortlists(self, cluster_scores: Tensor, y: sparse.csr_matrix, room: int, teach: bool) -> DeviceBatch:
+        """What `shortlists` gives, in torch on the device of the scores: nothing comes back to the host."""
+        parents = self._parents if teach else None
+        labels = row_labels(y, cluster_scores.device)
+        return device_shortlists(
+            cluster_scores, self._labels, self.edge_scores(), labels, parents, self.sizes.beam, room, self.max_parents
+        )
+
+    def native_shortlists(
+        self, cluster_scores: Tensor, y: sparse.csr_matrix, room: int, teach: bool, n_threads: int
+    ) -> Batch:
+        """What `shortlists` gives, on the CPU."""
         n_rows, n_labels = y.shape
         row = np.repeat(np.arange(n_rows), np.diff(y.indptr))
         forced_clusters = forced_labels = None
@@ -104,27 +143,33 @@ class IndexNetwork(nn.Module):
         labels = np.empty((n_rows, room), np.int32)
         paths = np.empty((n_rows, room), np.int64)
         scores = np.empty((n_rows, room), np.float32)
-        edge_scores = self.edge_scores().detach().cpu().numpy()
-        given = cluster_scores.detach().cpu().float().numpy()
+        edge_scores = self.edge_scores().detach().numpy()
+        given = cluster_scores.detach().numpy()
         _native.shortlist(
             self.edges, edge_scores, n_labels, given, self.sizes.beam, forced_clusters, forced_labels,
             labels, paths, scores, n_threads,
         )  # fmt: skip
-        hot = np.zeros((n_rows, n_labels), bool)
-        hot[row, y.indices] = True
-        truth = np.take_along_axis(hot, np.maximum(labels, 0), axis=1) & (labels >= 0)
-        return Batch(labels, paths, scores, truth, int(np.diff(y.indptr).max(initial=0)))
+        hit = np.empty(labels.shape, np.uint8)  # (n, room), whatever the number of labels
+        _native.hit_matrix(labels, row_pointers(y), column_ids(y), n_labels, hit, n_threads)
+        return Batch(labels, paths, scores, hit.view(bool), int(np.diff(y.indptr).max(initial=0)))
 
-    def losses(self, vectors: Tensor, cluster_scores: Tensor, batch: Batch, n_threads: int) -> tuple[Tensor, Tensor]:
+    def losses(
+        self, vectors: Tensor, cluster_scores: Tensor, batch: Batch | DeviceBatch, n_threads: int
+    ) -> tuple[Tensor, Tensor]:
         """(classification loss, shortlist loss): means over the shortlisted pairs, and over rows times most labels."""
-        paths = torch.from_numpy(batch.paths).to(vectors.device)
+        if isinstance(batch, DeviceBatch):
+            paths, truth, real = batch.paths, batch.truth, batch.labels >= 0
+            logits = device_logits(
+                vectors, self.label_weight, self.label_bias, batch.labels, sparse=self.sparse_gradients
+            )
+        else:
+            paths, truth = torch.from_numpy(batch.paths), torch.from_numpy(batch.truth)
+            real = torch.from_numpy(batch.labels >= 0)
+            logits = shortlist_logits(vectors, self.label_weight, self.label_bias, batch.labels, n_threads)
         cluster = paths // self.edges.shape[1]
         # Not [paths], whose gradient torch adds up in an order that the number of threads changes.
         edges = nn.functional.embedding(paths, self.edge_scores().reshape(-1, 1))[..., 0]
         path = cluster_scores.gather(1, cluster) * edges
-        logits = shortlist_logits(vectors, self.label_weight, self.label_bias, batch.labels, n_threads)
-        truth = torch.from_numpy(batch.truth).to(vectors.device)
-        real = torch.from_numpy(batch.labels >= 0).to(vectors.device)
         log_path = torch.log(path.clamp(min=FLOOR))
         log_p = logsigmoid(logits) + log_path
         log_rest = torch.log1p(-torch.exp(log_p).clamp(max=CEILING))
@@ -139,16 +184,19 @@ class IndexNetwork(nn.Module):
 def shortlist_logits(vectors: Tensor, weight: Tensor, bias: Tensor, labels: Int32, n_threads: int) -> Tensor:
     """vectors[r] . weight[labels[r, j]] + bias[labels[r, j]], (n, room); gradients name only the labels that occur.
 
-    weight (n_labels, dim), bias (n_labels, 1); padding (-1) gives 0.
+    weight (n_labels, dim), bias (n_labels, 1); padding (-1) gives 0. On the CPU.
     """
-    if vectors.device.type == "cpu":
-        products: Tensor = _ShortlistProduct.apply(vectors, weight, bias, labels, n_threads)  # type: ignore[no-untyped-call]
-        return products
-    places = torch.from_numpy(np.maximum(labels, 0).astype(np.int64)).to(vectors.device)
-    rows = nn.functional.embedding(places, weight, sparse=True)  # (n, room, dim)
-    shift = nn.functional.embedding(places, bias, sparse=True)[..., 0]
+    products: Tensor = _ShortlistProduct.apply(vectors, weight, bias, labels, n_threads)  # type: ignore[no-untyped-call]
+    return products
+
+
+def device_logits(vectors: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, *, sparse: bool = True) -> Tensor:
+    """What `shortlist_logits` gives, on any device; labels int64 (n, room). sparse: whether gradients are."""
+    places = labels.clamp(min=0)
+    rows = nn.functional.embedding(places, weight, sparse=sparse)  # (n, room, dim)
+    shift = nn.functional.embedding(places, bias, sparse=sparse)[..., 0]
     logits: Tensor = torch.einsum("nd,nkd->nk", vectors, rows) + shift
-    return logits * torch.from_numpy(labels >= 0).to(vectors.device)
+    return logits * (labels >= 0)
 
 
 def row_softmax(logits: Tensor) -> Tensor:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from labelwood.models.neural.elias.inputs import BOW, ENCODERS
+from labelwood.models.neural.elias.inputs import AUTO, BOTH, BOW, ENCODERS, END_TO_END, FROZEN, TEXT_TRAININGS
+from labelwood.models.neural.runtime import CLS, DEVICES, MEAN, POOLINGS
 from labelwood.params import Params, param
 
 EVEN, ADAM = "even", "adam"
 OPTIMIZERS = (EVEN, ADAM)
 MATCHING, UNIFORM = "matching", "uniform"
 EDGE_STARTS = (MATCHING, UNIFORM)
-AUTO, SHORTLIST = "auto", "shortlist"
+SHORTLIST = "shortlist"
 NEGATIVES = (AUTO, SHORTLIST)
 CHOSEN, PRODUCT = "chosen", "product"
 SCORINGS = (CHOSEN, PRODUCT)
@@ -27,13 +28,27 @@ class ELIASParams(Params):
     calibration: bool = param(True, "correct scores by a small tree fitted on held-out rows (ELIAS++)")
     n_models: int = param(1, "indexes to average, each with its own clustering", low=1, high=100)
     encoder: str = param(
-        BOW, "what a row is read by: its features, the MiniLM vector of its text, or both", choices=ENCODERS
+        BOW,
+        "what a row is read by: its features, the MiniLM vector of its text, or both; auto: both where there are texts",
+        choices=ENCODERS,
     )
     text_model: str | None = param(
         None, "a Hugging Face text encoder: folder or hub name; None: the installed MiniLM", kind=str
     )
     max_tokens: int = param(128, "tokens of a text that its vector is made of, the first ones", low=3, high=100_000)
     tune_epochs: int = param(0, "epochs in which the text encoder itself is trained first; 0: it stays frozen", low=0)
+    text_training: str = param(
+        FROZEN, "the text encoder stays frozen, or learns end to end with the first index", choices=TEXT_TRAININGS
+    )
+    pooling: str = param(MEAN, "a text's vector: mean of the last layer, or the first token's", choices=POOLINGS)
+    text_lr: float = param(1e-4, "end-to-end: learning rate of the text encoder's last layer", low=0, low_open=True)
+    layer_decay: float = param(
+        0.9, "end-to-end: rate of each layer of the text encoder in that of the next one", low=0, low_open=True, high=1
+    )
+    text_epochs: int | None = param(
+        None, "end-to-end: first epochs of each stage in which the text encoder learns too; None: all", low=1, kind=int
+    )
+    recompute: bool = param(False, "end-to-end: compute activations twice instead of keeping them, for less memory")
     zero_shot: bool = param(False, "find labels without training rows by their names; needs texts and label names")
     dim: int = param(512, "length of the encoder's vectors", low=1, high=8192)
     residual: bool = param(False, "a ReLU layer corrects the sum of feature vectors; False: the sum alone")
@@ -101,19 +116,30 @@ class ELIASParams(Params):
         high=1000,
         kind=int,
     )
+    device: str = param("auto", "where index and text encoder learn: auto takes CUDA if there is one", choices=DEVICES)
     prune: float = param(0.01, "ranker: weights smaller than this are dropped", low=0)
     validation: float = param(0.05, "share of the rows held out to choose the scoring, at most 4000", low=0, high=0.5)
 
 
+def with_encoder(settings: ELIASParams, has_texts: bool) -> ELIASParams:
+    """The settings with the encoder that "auto" stands for: both where the rows have texts, else the features."""
+    return settings if settings.encoder != AUTO else replace(settings, encoder=BOTH if has_texts else BOW)
+
+
 # Gupta et al., NeurIPS 2022: three models (section 4, "Implementation details"), C ~ L / 100, K = 2000, b = 20,
 # lambda = 0.05, edges from U(0, 1) (section 3.4), AdamW with decay on weights alone, label classifiers updated every 10
-# steps (section 4), ranker on the top 100 and T + p q (section D.2). How the epochs of table 4 fall on both stages is
+# steps (section 4), "the final layer's CLS token vector" (section 3, text representation), one rate for all layers of
+# the text encoder, ranker on the top 100 and T + p q (section D.2). How the epochs of table 4 fall on both stages is
 # not printed: a third on the first one, as in the released configurations. alpha and beta follow the number of labels
 # here; those of table 4 suit the data sets named below.
 _METHOD: Mapping[str, Any] = {
     "ranker": True,
     "calibration": True,
     "n_models": 3,
+    "encoder": AUTO,
+    "text_training": END_TO_END,
+    "pooling": CLS,
+    "layer_decay": 1.0,
     "optimizer": ADAM,
     "stage1_epochs": 20,
     "stage2_epochs": 40,
@@ -137,7 +163,9 @@ _METHOD: Mapping[str, Any] = {
 }
 
 
-def _table_4(clusters: int, alpha: float, epochs: int, rate: float, batch: int, tokens: int) -> Mapping[str, Any]:
+def _table_4(
+    clusters: int, alpha: float, epochs: int, rate: float, text_rate: float, batch: int, tokens: int
+) -> Mapping[str, Any]:
     """A row of table 4 (section C.1); beta, kappa, lambda, K and b are the same in all of them."""
     return {
         **_METHOD,
@@ -151,14 +179,15 @@ def _table_4(clusters: int, alpha: float, epochs: int, rate: float, batch: int, 
         "lr": rate,
         "label_lr": rate,
         "edge_lr": rate,
+        "text_lr": text_rate,
         "batch_size": batch,
     }
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": _METHOD,
-    "lf-amazontitles-131k": _table_4(2048, 10.0, 60, 0.02, 512, 32),
-    "amazon-670k": _table_4(8192, 10.0, 60, 0.01, 256, 128),
-    "wikipedia-500k": _table_4(8192, 10.0, 45, 0.005, 256, 128),
-    "amazon-3m": _table_4(32768, 20.0, 45, 0.002, 64, 128),
+    "lf-amazontitles-131k": _table_4(2048, 10.0, 60, 0.02, 1e-4, 512, 32),
+    "amazon-670k": _table_4(8192, 10.0, 60, 0.01, 1e-4, 256, 128),
+    "wikipedia-500k": _table_4(8192, 10.0, 45, 0.005, 5e-5, 256, 128),
+    "amazon-3m": _table_4(32768, 20.0, 45, 0.002, 2e-5, 64, 128),
 }

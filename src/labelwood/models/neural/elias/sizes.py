@@ -58,6 +58,11 @@ def index_sizes(n_labels: int, settings: ELIASParams) -> IndexSizes:
     )
 
 
+def batch_size(n_rows: int) -> int:
+    """The rows of a batch: about 1% of all, a power of two from 32 to 256."""
+    return int(min(256, max(32, 2 ** round(math.log2(max(1, n_rows / 100))))))
+
+
 def _beam(n_clusters: int) -> int:
     """Two clusters more for every doubling: 6 of 64, 10 of 256, 20 (as in the paper) of 8192 and more."""
     return min(MAX_BEAM, max(2, round(2 * math.log2(n_clusters) - 6)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +14,15 @@ from torch import Tensor
 from labelwood.labelspace.pifa import label_vectors
 from labelwood.models.neural.elias import index
 from labelwood.models.neural.elias.network import IndexNetwork
+from labelwood.models.neural.elias.reading import ReadingEncoder, ReadTexts
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex
 from labelwood.models.neural.elias.settings import EVEN, UNIFORM, ELIASParams
-from labelwood.models.neural.elias.sizes import IndexSizes
+from labelwood.models.neural.elias.sizes import IndexSizes, batch_size
 from labelwood.models.neural.encoders import BagEncoder
 from labelwood.models.neural.sampling import row_batch
 from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
 from labelwood.progress import Progress
+from labelwood.storage.schema import Arrays
 
 Rows = npt.NDArray[np.int64]
 EVEN_SPREAD = 0.1  # of the first feature vectors: features too rare to learn from stay nearly silent
@@ -31,16 +32,21 @@ LOWEST_BIAS = -8.0  # of a label classifier at the start: a label seen in one ro
 
 @dataclass(frozen=True)
 class Staged:
-    """What training gives: the index, its partition, the index after stage 1, and how many labels were inserted."""
+    """What training gives: the index, its partition, the index after stage 1, and how many labels were inserted.
+
+    text_weights, first_text_weights: of a text encoder that was trained with the index, then and after stage 1.
+    """
 
     learned: LearnedIndex
     partition: index.Int32
     first: LearnedIndex
     n_inserted: int
+    text_weights: Arrays | None = None
+    first_text_weights: Arrays | None = None
 
 
 class Trainer:
-    """Trains one index on some rows; x has unit rows."""
+    """Trains one index on some rows; x has unit rows. texts: the same rows with a text encoder that learns too."""
 
     def __init__(
         self,
@@ -50,7 +56,9 @@ class Trainer:
         settings: ELIASParams,
         seed: int,
         progress: Progress,
+        texts: ReadTexts | None = None,
     ) -> None:
+        self.texts = texts
         self.x, self.y, self.sizes, self.p, self.seed, self.progress = x, y, sizes, settings, seed, progress
         self.n_threads = settings.n_threads or torch.get_num_threads()
 
@@ -58,22 +66,32 @@ class Trainer:
         """Both stages."""
         p = self.p
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+            torch.manual_seed(self.seed)  # the network begins on the CPU, so it begins alike everywhere
             partition = self._partition(None)
             network = self._network(partition)
             if p.warm_epochs:
                 self._train(network, p.warm_epochs, p.stage1_lambda, "warm-up")
+                self._read_again()
                 partition = self._partition(self._learned(network).encoder)
                 self._use_partition(network, partition)
             self._train(network, p.stage1_epochs, p.stage1_lambda, "stage 1")
-            first = self._learned(network)
+            first, first_weights = self._learned(network), self._text_weights()
             if not p.stage2_epochs:
-                return Staged(first, partition, first, 0)
+                return Staged(first, partition, first, 0, first_weights, first_weights)
+            self._read_again()
             n_inserted = self._use_learned_edges(network, first, partition)
             self._train(network, p.stage2_epochs, p.shortlist_loss, "stage 2")
-            return Staged(self._learned(network), partition, first, n_inserted)
+            return Staged(self._learned(network), partition, first, n_inserted, self._text_weights(), first_weights)
 
     # stages
+
+    def _read_again(self) -> None:
+        """The rows with text vectors of the encoder as it is now, if it learns."""
+        if self.texts is not None:
+            self.x = self.texts.columns(self.p.n_threads)
+
+    def _text_weights(self) -> Arrays | None:
+        return None if self.texts is None else self.texts.weights()
 
     def _partition(self, encoder: Any) -> index.Int32:
         """The partition of the labels by the rows they occur in: by features, and by the encoder if there is one."""
@@ -94,7 +112,7 @@ class Trainer:
     def _network(self, partition: index.Int32) -> IndexNetwork:
         p = self.p
         spread = EVEN_SPREAD if p.optimizer == EVEN else 1.0
-        encoder = BagEncoder(
+        bag = BagEncoder(
             self.x.shape[1],
             p.dim,
             residual=False,
@@ -103,18 +121,19 @@ class Trainer:
             corrected=p.residual,
             spread=spread,
         )
+        encoder = bag if self.texts is None else ReadingEncoder(bag, self.texts)
         share = (np.bincount(self.y.indices, minlength=self.y.shape[1]) + 0.1) / (self.y.shape[0] + 0.2)
         bias = np.clip(np.log(share / (1 - share)), LOWEST_BIAS, 0).astype(np.float32)
         edges = index.partition_edges(partition)
         sizes = replace(self.sizes, n_clusters=len(edges))
         network = IndexNetwork(encoder, p.dim, edges, sizes, bias, p.max_parents)
-        network.parents = partition
+        network.set_parents(partition)
         return network
 
     def _use_partition(self, network: IndexNetwork, partition: index.Int32) -> None:
         edges = index.partition_edges(partition)
         network.set_edges(edges, None)
-        network.parents = partition
+        network.set_parents(partition)
         network.clusters = torch.nn.Linear(self.p.dim, len(edges))
 
     def _use_learned_edges(self, network: IndexNetwork, first: LearnedIndex, partition: index.Int32) -> int:
@@ -137,22 +156,31 @@ class Trainer:
         return n_inserted
 
     def _find_parents(self, network: IndexNetwork) -> None:
-        scores = network.edge_scores().detach().numpy()
-        network.parents = index.parents(network.edges, scores, self.y.shape[1])
+        scores = network.edge_scores().detach().cpu().numpy()
+        network.set_parents(index.parents(network.edges, scores, self.y.shape[1]))
 
     # training
 
     def _train(self, network: IndexNetwork, epochs: int, weight: float, what: str) -> None:
+        """Train for so many epochs; a text encoder learns in the first `text_epochs` of them, then stays as it is."""
+        reading = network.encoder
+        most = self.p.text_epochs
+        if not isinstance(reading, ReadingEncoder) or most is None or epochs <= most:
+            self._train_all(network, epochs, weight, what)
+            return
+        self._train_all(network, most, weight, what)
+        self._read_again()
+        network.encoder = reading.whole_bag()
+        self._train_all(network, epochs - most, weight, f"{what}, text encoder frozen")
+        network.encoder = reading
+        reading.cut()
+
+    def _train_all(self, network: IndexNetwork, epochs: int, weight: float, what: str) -> None:
+        """Train every part of the network for so many epochs."""
         p = self.p
-        room = self.sizes.shortlist
 
         def batch_loss(rows: Rows, step: int) -> Tensor:
-            vectors = network.encoder(row_batch(self.x, rows))
-            clusters = network.cluster_scores(vectors)
-            batch = network.shortlists(clusters, self.y[rows], room, True, self.n_threads)
-            classification, shortlist = network.losses(vectors, clusters, batch, self.n_threads)
-            # Times room: a sum over labels, whose gradients are far above the epsilon of Adam.
-            return room * (classification + weight * shortlist)
+            return self._batch_loss(network, rows, weight)
 
         def on_epoch(epoch: int, history: Any) -> None:
             if network.edge_values is not None:
@@ -174,7 +202,9 @@ class Trainer:
                 seed=self.seed,
                 warmup=0.1,
                 swa_start=p.swa_start if network.edge_values is not None else 1.0,
-                device="cpu",
+                # Small differences of large sums tell clusters apart; only a text encoder computes in bfloat16.
+                precision="float32",
+                device=p.device,
                 n_threads=self.n_threads,
             ),
             on_epoch=on_epoch,
@@ -182,6 +212,17 @@ class Trainer:
             learns_from=[self.x, self.y, network.edges, *known, p.saved(), weight],
             progress=_Named(self.progress, what),
         )
+
+    def _batch_loss(self, network: IndexNetwork, rows: Rows, weight: float) -> Tensor:
+        """The loss of some rows; weight: lambda. Where the network is on a device, nothing of it comes back."""
+        room = self.sizes.shortlist
+        read = isinstance(network.encoder, ReadingEncoder)
+        vectors = network.encoder(rows if read else row_batch(self.x, rows, network.label_weight.device))
+        clusters = network.cluster_scores(vectors)
+        batch = network.shortlists(clusters, self.y[rows], room, True, self.n_threads)
+        classification, shortlist = network.losses(vectors, clusters, batch, self.n_threads)
+        # Times room: a sum over labels, whose gradients are far above the epsilon of Adam.
+        return room * (classification + weight * shortlist)
 
     def _groups(self, network: IndexNetwork) -> list[ParameterGroup]:
         p = self.p
@@ -199,6 +240,8 @@ class Trainer:
                 ParameterGroup([w for w in dense if w.ndim > 1], p.lr, "adamw", weight_decay=p.weight_decay),
                 ParameterGroup([w for w in dense if w.ndim == 1], p.lr, "adamw"),
             ]
+        if isinstance(encoder, ReadingEncoder):
+            groups += encoder.text_groups()
         if network.edge_values is not None:
             groups.append(ParameterGroup([network.edge_values], p.edge_lr, "adam", every=p.label_every))
         return groups
@@ -213,7 +256,7 @@ class Trainer:
 
     def _learned(self, network: IndexNetwork) -> LearnedIndex:
         def array(tensor: Tensor) -> index.Floats:
-            return tensor.detach().numpy().astype(np.float32, order="C")
+            return tensor.detach().cpu().numpy().astype(np.float32, order="C")
 
         encoder: Any = network.encoder
         return LearnedIndex(
@@ -230,11 +273,6 @@ class Trainer:
             beam=min(self.sizes.beam, len(network.edges)),
             room=self.sizes.shortlist,
         )
-
-
-def batch_size(n_rows: int) -> int:
-    """The rows of a batch: about 1% of all, a power of two from 32 to 256."""
-    return int(min(256, max(32, 2 ** round(math.log2(max(1, n_rows / 100))))))
 
 
 class _Named:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,17 +28,28 @@ from labelwood.models.neural.elias.calibration import (
 )
 from labelwood.models.neural.elias.fitted import FittedELIAS, Member
 from labelwood.models.neural.elias.gain import index_gain
-from labelwood.models.neural.elias.inputs import BOTH, BOW, WIDTH_GUESS, Floats, TextReader, joined, texts_of
+from labelwood.models.neural.elias.inputs import (
+    BOTH,
+    BOW,
+    END_TO_END,
+    WIDTH_GUESS,
+    Floats,
+    TextReader,
+    joined,
+    memory_of_reading,
+    texts_of,
+)
 from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
-from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams
-from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams, with_encoder
+from labelwood.models.neural.elias.sizes import batch_size, index_sizes
 from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.runtime import require_torch
 from labelwood.storage.schema import Arrays
 
 if TYPE_CHECKING:
+    from labelwood.models.neural.elias.reading import ReadTexts
     from labelwood.models.neural.elias.staged import Staged
 
 MIN_HELD_OUT = 50  # fewer held-out rows choose nothing
@@ -81,17 +92,26 @@ class Chosen:
 def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
     """The fitted state of ELIAS with these settings on this input."""
     require_torch("ELIAS")
+    settings = with_encoder(settings, data.texts is not None)
     from labelwood.models.neural.elias.staged import Trainer
 
     read = _read_rows(settings, data)
-    rows, y, progress = read.rows, data.y, data.progress
-    zero_shot = _taught_names(settings, data, read) if settings.zero_shot else None
+    y, progress = data.y, data.progress
     sizes = index_sizes(data.n_labels, settings)
     clock = [time.process_time()]
-    stages = [
-        Trainer(rows[read.trained], y[read.trained], sizes, settings, settings.seed + number, progress).run()
-        for number in range(settings.n_models)
-    ]
+    stages: list[Staged] = []
+    first_reader = None
+    for number in range(settings.n_models):
+        texts = None
+        if number == 0 and settings.encoder != BOW and settings.text_training == END_TO_END:
+            texts = _read_texts(settings, data, read)
+        rows = read.rows[read.trained]
+        stages.append(Trainer(rows, y[read.trained], sizes, settings, settings.seed + number, progress, texts).run())
+        if texts is not None and read.reader is not None:
+            first_reader = replace(read.reader, weights=stages[0].first_text_weights)
+            read = _read_again(settings, data, read, replace(read.reader, weights=stages[0].text_weights))
+    rows = read.rows
+    zero_shot = _taught_names(settings, data, read) if settings.zero_shot else None
     indexes, partition = [stage.learned for stage in stages], stages[0].partition
     clock.append(time.process_time())
     plan = _ranker_plan(settings, data, read) if settings.ranker else None
@@ -125,12 +145,14 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
         C=0.0 if plan is None else plan.cost,
         held_out=chosen.figures,
         first_stage=stages[0].first,
+        first_reader=first_reader,
         told=notes,
     )
 
 
 def memory_of_training(settings: ELIASParams, data: FitInput) -> int:
     """The bytes of training at its peak beside the data, from above."""
+    settings = with_encoder(settings, data.texts is not None)
     n_rows, n_features = data.x.shape
     # weights, two moments, a gradient and the copy that is kept, of feature table and label classifiers
     tables = 20 * settings.dim * (n_features + data.n_labels) + 4 * settings.dim * (settings.n_models + 1) * n_features
@@ -138,6 +160,10 @@ def memory_of_training(settings: ELIASParams, data: FitInput) -> int:
     vectors = 16 * settings.dim * (n_rows + data.n_labels)
     if settings.encoder != BOW:  # text vectors as sparse columns, a few copies of them, and their weights
         vectors += 60 * WIDTH_GUESS * (n_rows + data.n_labels) + 500_000_000
+        if settings.text_training == END_TO_END:
+            vectors += memory_of_reading(
+                settings.text_model, settings.max_tokens, settings.batch_size or batch_size(n_rows), settings.recompute
+            )
     return int(tables + vectors + training_memory(data.x, data.y, settings.n_threads, per_weight=60) + 200_000_000)
 
 
@@ -152,7 +178,7 @@ def _read_rows(settings: ELIASParams, data: FitInput) -> ReadRows:
     reader = vectors = None
     if settings.encoder != BOW:
         texts = texts_of(data.texts, settings.encoder, "fit")
-        reader = TextReader.of_folder(settings.text_model, settings.max_tokens)
+        reader = TextReader.of_folder(settings.text_model, settings.max_tokens, settings.pooling)
         if settings.tune_epochs:
             reader = reader.tuned(
                 [texts[row] for row in trained],
@@ -166,6 +192,24 @@ def _read_rows(settings: ELIASParams, data: FitInput) -> ReadRows:
     rows = normalized_rows(joined(data.x, vectors, settings.encoder))
     views = {int(rows.shape[1])} | ({int(data.x.shape[1])} if settings.encoder == BOTH else set())
     return ReadRows(rows, tuple(sorted(views)), reader, vectors, trained, kept)
+
+
+def _read_texts(settings: ELIASParams, data: FitInput, read: ReadRows) -> ReadTexts:
+    """The texts of the training rows with an encoder that learns with the index."""
+    from labelwood.models.neural.elias.reading import ReadTexts
+
+    texts = texts_of(data.texts, settings.encoder, "fit")
+    features = normalized_rows(data.x)[read.trained] if settings.encoder == BOTH else None
+    assert read.reader is not None
+    return ReadTexts(read.reader, [texts[row] for row in read.trained], features, settings)
+
+
+def _read_again(settings: ELIASParams, data: FitInput, read: ReadRows, reader: TextReader) -> ReadRows:
+    """The rows as another reader reads them."""
+    texts = texts_of(data.texts, settings.encoder, "fit")
+    vectors = reader.vectors(texts, settings.n_threads, data.progress)
+    rows = normalized_rows(joined(data.x, vectors, settings.encoder))
+    return replace(read, rows=rows, reader=reader, vectors=vectors)
 
 
 def _taught_names(settings: ELIASParams, data: FitInput, read: ReadRows) -> ZeroShot | None:

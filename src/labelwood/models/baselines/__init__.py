@@ -1,0 +1,1 @@
+"""Baselines that the papers compare with: chance, nearest rows, low-rank regression, forests over rows."""

@@ -1,0 +1,109 @@
+"""The learned space of the ensemble: where it is used, what it finds, the same bytes for any number of threads."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import labelwood
+from labelwood.errors import ModelFileError
+from labelwood.models.ensemble import learned_rows
+from labelwood.models.ensemble.learned_rows import LearnedRows, main_directions, orthonormal, regression
+from labelwood.models.ensemble.ranked import Ranked
+from labelwood.models.fit_input import checked_input
+
+
+def grouped(seed=0, n_rows=600, n_groups=12, n_words=60):
+    """Rows of groups that share labels, but each row says its group with two of ten words; labels (n, 2 n_groups)."""
+    random = np.random.default_rng(seed)
+    group = random.integers(0, n_groups, n_rows)
+    x = np.zeros((n_rows, n_words), np.float32)
+    for row, g in enumerate(group):
+        x[row, random.choice(np.arange(5 * g, 5 * g + 10) % n_words, 3, replace=False)] = 1
+    y = np.zeros((n_rows, 2 * n_groups), np.float32)
+    y[np.arange(n_rows), group] = 1
+    y[np.arange(n_rows), n_groups + group] = random.random(n_rows) < 0.5
+    return sparse.csr_matrix(x), sparse.csr_matrix(y), group
+
+
+def test_rows_with_the_same_labels_lie_together():
+    x, y, group = grouped()
+    space = LearnedRows.of(x, y, 0)
+    assert space.rows.shape == (600, min(learned_rows.N_DIMS, 24))
+    placed = space.rows * space.row_scale[:, None]
+    np.testing.assert_allclose(np.linalg.norm(placed, axis=1), 1, atol=0.02)
+    unit = x.toarray() / np.linalg.norm(x.toarray(), axis=1, keepdims=True)
+
+    def same_group(vectors):
+        similar = vectors @ vectors.T
+        np.fill_diagonal(similar, -1)
+        return np.mean(group[np.argsort(-similar, axis=1)[:, :20]] == group[:, None])
+
+    assert same_group(placed) > same_group(unit) + 0.05
+
+
+def test_directions_are_the_main_ones():
+    _, y, _ = grouped()
+    directions = main_directions(y, 5, 0)
+    np.testing.assert_allclose(directions.T @ directions, np.eye(5), atol=1e-5)
+    spread = np.linalg.svd(y.toarray(), compute_uv=False)
+    assert np.linalg.norm(y @ directions) ** 2 >= 0.97 * np.sum(spread[:5] ** 2)
+    np.testing.assert_allclose(orthonormal(np.zeros((4, 2), np.float32)), 0)
+
+
+def test_regression_is_ridge():
+    x, y, _ = grouped(n_rows=200)
+    dense = x.toarray().astype(np.float64)
+    wanted = np.linalg.solve(dense.T @ dense + learned_rows._RIDGE * np.eye(60), dense.T @ y.toarray())
+    np.testing.assert_allclose(regression(x, y.toarray()), wanted, atol=0.01)
+
+
+def test_too_many_rows_or_features_have_no_space(monkeypatch):
+    x, y, _ = grouped(n_rows=100)
+    assert LearnedRows.of(x, y, 0) is not None
+    monkeypatch.setattr(learned_rows, "MOST_ROWS", 99)
+    assert LearnedRows.of(x, y, 0) is None
+    monkeypatch.setattr(learned_rows, "MOST_ROWS", 100)
+    monkeypatch.setattr(learned_rows, "MOST_FEATURES", 59)
+    assert LearnedRows.of(x, y, 0) is None
+
+
+def test_ensemble_uses_saves_and_explains_it(tmp_path):
+    x, y, _ = grouped(n_rows=1200)
+    models = [labelwood.Ensemble(seed=3, n_threads=n, ranker_rows=400).fit(x, y) for n in (1, 2)]
+    for name, array in models[0].fitted_.arrays().items():
+        np.testing.assert_array_equal(array, models[1].fitted_.arrays()[name], err_msg=name)
+    model = models[0]
+    sides = model.fitted_.ranked.sides
+    assert sides.learned is not None
+    assert sides.by_label == ("words",)
+    assert [member.name for member in model.fitted_.members] == ["linear-tree", "one-vs-all"]
+    model.save(tmp_path / "m")
+    kept = labelwood.load(tmp_path / "m")
+    top, again = model.predict(x[:20], 3), kept.predict(x[:20], 3)
+    np.testing.assert_array_equal(top.labels, again.labels)
+    np.testing.assert_array_equal(top.scores, again.scores)
+    why = kept.explain(x[0], int(top.labels[0, 0]))
+    said = {c.side for c in why.contributions}
+    assert any("rows have it whose labels should be most alike" in side for side in said)
+    assert any(side.startswith("the words say") and side.endswith("label by label") for side in said)
+    margin = sum(c.contribution for c in why.contributions)
+    assert 1 / (1 + np.exp(-margin)) == pytest.approx(why.score, rel=1e-4)
+    assert why.score == pytest.approx(top.scores[0, 0], rel=1e-5)
+    arrays = {name: array[:-1] for name, array in sides.learned.arrays().items()}
+    with pytest.raises(ModelFileError, match="other rows or features"):
+        LearnedRows.restore(arrays, kept.fitted_.trained_on)
+
+
+def test_folders_of_earlier_versions_hold_wide_values():
+    x, y, _ = grouped(n_rows=1200)
+    ranked = labelwood.Ensemble(seed=3, n_threads=1, ranker_rows=400).fit(x, y).fitted_.ranked
+    near = ranked.sides.near
+    facts = {name: value for name, value in ranked.facts().items() if name != "bytes"}
+    wide = near.values * np.repeat(near.scale, np.diff(near.starts))
+    arrays = {name: array for name, array in ranked.arrays().items() if name != "near.scale"}
+    arrays["near.values"] = wide.astype(np.float32)
+    assert set(Ranked.schema(facts)) == set(arrays)
+    assert Ranked.schema(facts)["near.values"].dtype == "float32"
+    trained_on = checked_input(x, y).trained_on()
+    old = Ranked.restore(arrays, facts, ranked.sides.models, trained_on, 0.0)
+    np.testing.assert_array_equal(old.predict(x[:50], 3, 1).labels, ranked.predict(x[:50], 3, 1).labels)
