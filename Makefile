@@ -14,6 +14,7 @@ test: lint $(VENV)/.dev
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 	$(if $(filter Linux,$(shell uname)),$(MAKE) sanitize)
 
+# LABELWOOD_SOAK=full: every write meets a full disk once, 200 kills each, a hundred times the mixed load; hours.
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
 

@@ -6,8 +6,10 @@ and read again, so what is not in use takes no memory that others need. Who make
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -135,6 +137,15 @@ def release(*arrays: Array) -> None:
         mapped = _map_of(array)
         if mapped is not None:
             mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def give_back() -> None:
+    """Where memory is to be spared, return to the system what was freed: the C library would keep it for later."""
+    if current_scratch() is None or not sys.platform.startswith("linux"):
+        return
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
+    if trim is not None:
+        trim(0)
 
 
 def in_memory(*arrays: Array) -> int:

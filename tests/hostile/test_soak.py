@@ -142,6 +142,35 @@ def test_too_little_memory_ends_in_one_line(n_threads, rows, tmp_path):
 
 @LINUX
 @pytest.mark.slow
+def test_a_limit_that_the_kernel_keeps(tmp_path):
+    """In a cgroup that kills the same training without --memory."""
+    groups = Path("/sys/fs/cgroup/memory")
+    version_1 = groups.is_dir()
+    folder = (groups if version_1 else groups.parent) / f"labelwood-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+        limit = folder / ("memory.limit_in_bytes" if version_1 else "memory.max")
+        limit.write_text(str(190 << 20))
+    except OSError as error:
+        pytest.skip(f"no cgroup may be made here ({error})")
+    try:
+        sizes = ["--rows", "30000", "--labels", "30000", "--features", "30000"]
+        assert run(["data", "synth", str(tmp_path / "rows.txt"), "--kind", "sparse", *sizes, "--quiet"]) == 0
+        join = f"echo $$ > {folder}/cgroup.procs; exec "
+        train = f"'{sys.executable}' -m labelwood train rows.txt --model linear-tree --threads 1 --quiet --out"
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "0", "LABELWOOD_CACHE": str(tmp_path / "cache")}
+        codes = [
+            subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, timeout=900).returncode
+            for command in (f"{train} free", f"{join}{train} killed", f"{join}{train} sliced --memory 150M")
+        ]
+        assert codes == [0, -9, 0]
+        assert content(tmp_path / "free") == content(tmp_path / "sliced")
+    finally:
+        folder.rmdir()
+
+
+@LINUX
+@pytest.mark.slow
 def test_a_disk_that_may_not_be_written(rows, tmp_path):
     """In a mount namespace of its own, so that nobody else sees the read-only folder."""
     assert run([*TRAIN, "--out", "model"]) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,7 +69,8 @@ def finished_already(out: Path, identity: Mapping[str, Any]) -> bool:
         return False
     if kept != run_name(identity):
         return False
-    UnfinishedRun(out, identity, resume=False, force=True).remove()
+    with suppress(LabelwoodError):  # of another run, which someone else may want to go on with
+        UnfinishedRun(out, identity, resume=True).remove()
     return True
 
 

@@ -167,6 +167,8 @@ def command(
     identity = identity_of(data, context.params)
     if resume and not force and finished_already(out, identity):
         say(f"{out}: this run is finished already; there is nothing to resume")
+        if json:
+            show_json({"out": str(out), "finished": True})
         return
     check_folder(out, force=force)
     check_cluster(cluster)

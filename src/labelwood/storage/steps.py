@@ -100,7 +100,7 @@ class Steps:
         begin = time.monotonic()
         made = make()
         now = time.monotonic()
-        if self.fault is None and now - begin >= LEAST_SECONDS and now >= self._keep_from:
+        if self.keeps_now() and now - begin >= LEAST_SECONDS:
             self._keep(key, made)
             self.seconds += time.monotonic() - now
         return made
@@ -116,17 +116,25 @@ class Steps:
         except OSError as error:
             raise ModelFileError(f"{self.folder}: cannot be written ({error})") from error
 
-    def _keep(self, key: Key, made: Mapping[str, Array]) -> None:
+    def keeps_now(self) -> bool:
+        """Whether steps that are finished now are kept."""
+        return self.fault is None and time.monotonic() >= self._keep_from
+
+    def keep(self, save: Callable[[], None]) -> None:
+        """Call `save`, which writes a step; if it cannot, the run goes on and no more steps are kept."""
         try:
             self.prepare()
-            save_folder(self.folder / key.name(), {"kind": KIND, "name": KIND}, made, timestamp=False)
+            save()
             self.kept += 1
         except LabelwoodError as error:
             self.fault = str(error)
 
+    def _keep(self, key: Key, made: Mapping[str, Array]) -> None:
+        fields = {"kind": KIND, "name": KIND}
+        self.keep(lambda: save_folder(self.folder / key.name(), fields, made, timestamp=False))
+
     def folder_of(self, key: Key) -> Path:
-        """A folder for the state of a step that keeps itself, such as a training loop with epochs."""
-        self.prepare()
+        """The folder for the state of a step that keeps itself, such as a training loop with epochs."""
         return self.folder / key.name()
 
     def _found(self, key: Key) -> Mapping[str, Array] | None:

@@ -48,6 +48,7 @@ from labelwood.models.linear.weight_blocks import (
 )
 from labelwood.models.persistence import state_of
 from labelwood.progress import SILENT, Progress
+from labelwood.scratch import give_back
 from labelwood.topk import TopK
 
 # What a saved folder holds beside arrays, from above: the manifest and the file's header, for each tree and once more.
@@ -99,6 +100,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         cost = _cost(settings, replace(data, tree=users_tree))
         # All trees first: the label vectors are as large as the rows, and gone before the classifiers need memory.
         trees = built_trees(settings, data) if users_tree is None else [users_tree] * settings.n_trees
+        give_back()
         rank = rank_features(data.x)
         rows = _training_rows(settings, data, rank, cost)
         blocks = []

@@ -16,7 +16,7 @@ from labelwood.models.linear.spread_training import spread_blocks
 from labelwood.models.linear.training_parts import TrainingPart, training_parts, work_of_nodes
 from labelwood.models.linear.weight_blocks import GROUP, Earlier, Nodes, Rows, SolverOptions, WeightBlocks, train_blocks
 from labelwood.progress import Callback, Progress
-from labelwood.scratch import current_scratch, put_away
+from labelwood.scratch import current_scratch, give_back, put_away
 from labelwood.spreading import current_spread
 from labelwood.storage.steps import Key, current_steps
 
@@ -69,6 +69,8 @@ def train_in_parts(
 
         made = make() if steps is None else steps.arrays(_with_nodes(shared.copy(), part, of_part), make)
         trained.append(WeightBlocks(n_features, {name: put_away(array) for name, array in made.items()}))
+        del made
+        give_back()
         shown.step(number, 1.0)
     return _joined(n_features, trained)
 

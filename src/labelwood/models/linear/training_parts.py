@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.models.linear.weight_blocks import GROUP, MAX_CHILDREN, Nodes
+from labelwood.scratch import current_scratch
 
 Int64 = npt.NDArray[np.int64]
 
 # Numbers of gathered rows times groups of 16 children: about two seconds of one core (200,000 rows, 100,000 labels).
 WORK_OF_PART = 1.5e9
 MOST_PARTS = 64  # a run that was killed has lost 1.6% of the work at most
+FINER = 8  # where memory is to be spared: times as many parts, while there are not too many
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ def training_parts(
     the children of a node stay together even if it is the only one.
     """
     work = work_of_nodes(nodes, label_start, n_rows) * (n_values / max(1, n_rows))
-    limit = max(WORK_OF_PART, float(work.sum()) / MOST_PARTS)
+    wanted = WORK_OF_PART if current_scratch() is None else WORK_OF_PART / FINER
+    limit = max(wanted, float(work.sum()) / MOST_PARTS)
     if nodes.all_rows and len(work) == 1 and not whole_nodes:
         return list(_parts_of_children(nodes, float(work[0]), limit))
     groups = np.concatenate([[0], np.cumsum(-(-_n_children(nodes) // GROUP))])

@@ -36,7 +36,7 @@ from labelwood.models.neural.ranks import current_ranks
 from labelwood.models.neural.runtime import chosen_device, torch_threads, uses_bf16
 from labelwood.models.neural.sampling import Rows, epoch_order
 from labelwood.progress import SILENT, Progress
-from labelwood.storage.steps import Key, current_steps
+from labelwood.storage.steps import Key, Steps, current_steps
 
 __all__ = ["History", "ParameterGroup", "TrainingPlan", "train"]
 
@@ -157,7 +157,7 @@ class _Run:
         self.averaged = 0
         self.checkpoint = None if plan.checkpoint is None else Checkpoint(plan.checkpoint, self._identity())
         self.on_resume: Callable[[], None] | None = None
-        self.thrifty = False  # keep the state only as often as costs little
+        self.steps: Steps | None = None  # among which the state is kept, only as often as costs little
         self.kept_at, self.keeping_took = time.monotonic(), 0.0
 
     def keep_among_steps(self, learns_from: Sequence[Any] | None, on_resume: Callable[[], None] | None) -> None:
@@ -169,7 +169,7 @@ class _Run:
         weights = [tensor.detach().cpu().numpy() for tensor in self.network.state_dict().values()]
         key = Key("epochs").add(self._identity(), *weights, *learns_from)
         self.checkpoint = Checkpoint(steps.folder_of(key), self._identity())
-        self.thrifty = True
+        self.steps = steps
 
     def train(
         self,
@@ -186,7 +186,7 @@ class _Run:
                 if on_epoch is not None:
                     on_epoch(self.epoch, self.history)
             self.epoch, self.next_batch, self.loss_sum = self.epoch + 1, 0, 0.0
-            if not self.thrifty or self._worth_keeping():
+            if self.steps is None or self._worth_keeping(self.steps):
                 self._save()
         final = self.best_weights if validate is not None else self.average
         if final is not None:
@@ -206,7 +206,9 @@ class _Run:
             every = plan.checkpoint_every
             done = math.ceil(self.next_batch / plan.accumulate)
             told = first // 16 != self.next_batch // 16 or self.next_batch == self.batches
-            saved = self._worth_keeping() if self.thrifty and self.on_resume is None else every and done % every == 0
+            saved = bool(every) and done % every == 0
+            if self.steps is not None:
+                saved = self.on_resume is None and self._worth_keeping(self.steps)
             saved = saved and self.next_batch < self.batches
             if told or saved:
                 self._read_losses()
@@ -341,9 +343,9 @@ class _Run:
         text = json.dumps([plan, shapes, groups, self.n_rows], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def _worth_keeping(self) -> bool:
+    def _worth_keeping(self, steps: Steps) -> bool:
         """Whether so much was done since the last time that keeping it costs little beside it."""
-        return time.monotonic() - self.kept_at > max(LEAST_SECONDS, self.keeping_took / MOST_COST)
+        return steps.keeps_now() and time.monotonic() - self.kept_at > max(LEAST_SECONDS, self.keeping_took / MOST_COST)
 
     def _resume(self) -> None:
         saved = None if self.checkpoint is None else self.checkpoint.load()
@@ -387,8 +389,11 @@ class _Run:
             **prefixed("gradient", waiting),
             **optimizer_tensors(self.optimizers),
         }
-        begin = time.monotonic()
-        self.checkpoint.save(facts, tensors)
+        begin, checkpoint = time.monotonic(), self.checkpoint
+        if self.steps is None:
+            checkpoint.save(facts, tensors)
+        else:
+            self.steps.keep(lambda: checkpoint.save(facts, tensors))
         self.kept_at = time.monotonic()
         self.keeping_took = self.kept_at - begin
 
