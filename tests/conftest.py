@@ -1,6 +1,12 @@
 """The marker `torch`: a test whose model is trained with PyTorch, known by the model's name among its parameters."""
 
+import signal
+
 import pytest
+
+# A test run in the background of a shell ignores Ctrl-C, and the programs that tests start and stop by it would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NEURAL = {"dxml", "elias", "glas", "neuralxc"}
 

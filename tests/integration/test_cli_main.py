@@ -154,8 +154,6 @@ def test_an_interrupted_training_leaves_nothing(tmp_path):
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # A test run in the background of a shell ignores SIGINT, and its children would too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with fifo.open("w"):  # returns when the command has opened the other end, and so is running
         time.sleep(0.2)
