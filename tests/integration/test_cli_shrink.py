@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 import labelwood
+from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.smaller import Cut
 from labelwood.shrinking.judging import Judged
 from labelwood.shrinking.variants import Variant, chosen
@@ -22,7 +23,8 @@ def texts(cli, tmp_path):
 @pytest.fixture
 def forest(cli, texts, tmp_path):
     folder = tmp_path / "forest"
-    made = cli("train", texts, "--model", "linear-tree", "--set", "n_trees=3", "--threads", 1, "--out", folder)
+    settings = ("--set", "n_trees=3", "--set", "weights=half")
+    made = cli("train", texts, "--model", "linear-tree", *settings, "--threads", 1, "--out", folder)
     assert made.code == 0, made.err
     return folder
 
@@ -126,7 +128,8 @@ def test_the_ranker_of_an_ensemble_can_have_fewer_trees(tmp_path, cli):
     assert done.code == 0, done.err
     small = labelwood.load(tmp_path / "s", verify=True)
     assert len(small.fitted_.model.ranked.ranker.feature) == 37
-    assert {member.settings.beam for member in small.fitted_.model.members} == {5}
+    trees = [member for member in small.fitted_.model.members if isinstance(member, FittedLinearTree)]
+    assert {tree.settings.beam for tree in trees} == {5}
 
 
 def test_a_model_of_features(cli, tmp_path):

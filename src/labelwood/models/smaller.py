@@ -63,6 +63,15 @@ def linear_parts(state: Fitted[Any]) -> list[FittedLinearTree | FittedOneVsAll]:
     return [state] if isinstance(state, (FittedLinearTree, FittedOneVsAll)) else []
 
 
+def has_halves(state: Fitted[Any]) -> bool:
+    """Whether some of its weights are half floats, so that bytes would be smaller."""
+    return any(
+        "scale" not in blocks.arrays
+        for part in linear_parts(state)
+        for blocks in (part.blocks if isinstance(part, FittedLinearTree) else (part.blocks,))
+    )
+
+
 def ranker_size(state: Fitted[Any]) -> int:
     """The trees of an ensemble's ranker; 0 without one."""
     if isinstance(state, FittedEnsemble) and state.ranked is not None:

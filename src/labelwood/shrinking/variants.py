@@ -10,7 +10,7 @@ from labelwood.errors import BudgetError, ParamError, unknown_name
 from labelwood.memory import memory_text
 from labelwood.models.fitted import Fitted
 from labelwood.models.linear.fitted_tree import FittedLinearTree
-from labelwood.models.smaller import INT8, Cut, can_be_smaller, linear_parts, ranker_size, smaller
+from labelwood.models.smaller import INT8, Cut, can_be_smaller, has_halves, linear_parts, ranker_size, smaller
 from labelwood.progress import SILENT, Progress
 from labelwood.shrinking.judging import Judge, Judged, Trained, arrays_of
 from labelwood.tagger.fitted import FittedTagger
@@ -103,7 +103,7 @@ class Shrinking:
             return
         counts = dict.fromkeys((None, *_tree_counts(model)))
         for n_trees in counts:
-            for weights in (None, INT8):
+            for weights in _stored(model):
                 low, high, found = 0.0, LARGEST_PRUNE, None
                 for _ in range(SIZE_STEPS):
                     middle = float(f"{(low + high) / 2:.3g}") if found else high
@@ -169,15 +169,22 @@ def _cuts(state: Fitted[Any]) -> Iterator[Cut]:
     now = max(part.settings.prune for part in parts)
     prunes: tuple[float | None, ...] = (None, *[prune for prune in PRUNES if prune > 1.2 * now][:MOST_PRUNES])
     for n_trees in (None, *_tree_counts(state)):
-        for weights in (None, INT8):
+        for weights in _stored(state):
             for prune in prunes:
                 yield Cut(weights=weights, prune=prune, n_trees=n_trees)
     n_ranker = ranker_size(state)
     if n_ranker:
+        smallest = _stored(state)[-1]
+        pruned = prunes[min(2, len(prunes) - 1)]
         for beam in (None, NARROW_BEAM):
             for ranker_trees in (None, n_ranker // 2, n_ranker // 4):
-                for weights, prune in ((None, None), (INT8, None), (INT8, prunes[min(2, len(prunes) - 1)])):
+                for weights, prune in dict.fromkeys(((None, None), (smallest, None), (smallest, pruned))):
                     yield Cut(weights, prune, beam=beam, ranker_trees=ranker_trees)
+
+
+def _stored(state: Fitted[Any]) -> tuple[str | None, ...]:
+    """As they are, and as bytes where some weights are not bytes yet."""
+    return (None, INT8) if has_halves(state) else (None,)
 
 
 def _tree_counts(state: Fitted[Any]) -> tuple[int, ...]:
