@@ -18,8 +18,6 @@ from labelwood.data.fingerprint import texts_fingerprint
 from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
-from labelwood.features.languages import AUTO as DETECT
-from labelwood.features.languages import languages_of
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.hub import hub_name, model_card, upload
 from labelwood.labelspace import names as naming
@@ -33,6 +31,7 @@ from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.load import read_manifest
 from labelwood.storage.save import save_folder
 from labelwood.storage.steps import scratch_of_run
+from labelwood.tagger.concepts import notes_about, opened, spoken, with_concepts
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
 from labelwood.tagger.given import (
     check_as_many,
@@ -47,9 +46,9 @@ from labelwood.tagger.kept_rows import KeptRows, id_hashes, kept_bytes, text_has
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
 from labelwood.tagger.language_choice import chosen_words
 from labelwood.tagger.learning import Learnt, learned
+from labelwood.tagger.named_rows import named_rows
 from labelwood.tagger.reasons import TagReason
 from labelwood.topk import TopK
-from labelwood.vocabulary.read import read_vocabulary
 from labelwood.vocabulary.rules import RULES, checked_rule
 from labelwood.vocabulary.vocabulary import Vocabulary
 
@@ -179,7 +178,9 @@ class Tagger(Estimator):
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
         naming.name_ids(label_names)
-        vocabulary = _opened(self.vocabulary)
+        vocabulary = opened(self.vocabulary)
+        if vocabulary is not None:
+            vocabulary = spoken(vocabulary, self.lang, rows)
         features, notes = self._chosen_features(rows, y, progress)
         vectorizer = self._vectorizer_type()(**features)
         progress.step("turning texts into features", 0, len(rows))
@@ -187,14 +188,13 @@ class Tagger(Estimator):
             x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz))
+        seen = texts_fingerprint(rows, y, label_names)
         texts_too = rows if model.reads_texts or model.takes_texts else None
         if vocabulary is not None:
-            notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
-            vocabulary = vocabulary.speaking(_first_language(self.lang, rows))
-        called = None if vocabulary is None else vocabulary.called(label_names)
-        named = Dataset(
-            x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer), label_words=called
-        )
+            notes = (*notes, *notes_about(label_names, vocabulary, by_name=model.finds_by_name(len(rows))))
+            if model.finds_by_name(len(rows)):
+                y, label_names = with_concepts(y, label_names, vocabulary)
+        named = named_rows(vectorizer.fitted_, vocabulary, x, y, label_names, texts_too)
         model.fit(named, memory=memory, progress=progress)
         kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
         calibration = None
@@ -203,7 +203,6 @@ class Tagger(Estimator):
             if enough_rows(data):
                 with sparing(model._scratch(model._settings(), data, memory)):
                     calibration = calibration_of(model, data, rule)
-        seen = texts_fingerprint(rows, y, label_names)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
         self._fitted = FittedTagger(
             vectorizer.fitted_,
@@ -484,36 +483,6 @@ class Tagger(Estimator):
         tags.target_tags.multi_output = True
         tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.sparse = True, False, False
         return tags
-
-
-def _opened(vocabulary: Vocabulary | str | Path | None) -> Vocabulary | None:
-    return read_vocabulary(vocabulary) if isinstance(vocabulary, (str, Path)) else vocabulary
-
-
-def _first_language(lang: str | None, texts: Sequence[str]) -> str | None:
-    """The language of most of the texts: as given, else as detected."""
-    codes = languages_of(texts) if lang in (None, DETECT) else str(lang).split("+")
-    return next(iter(codes), None)
-
-
-def _vocabulary_notes(vocabulary: Vocabulary, labels: Sequence[str]) -> list[str]:
-    """What a person should know about labels that the vocabulary does not know, or no longer wants."""
-    notes = []
-    unknown = [label for label in labels if label not in vocabulary]
-    retired = [label for label in labels if label in vocabulary and vocabulary.deprecated[vocabulary.numbers[label]]]
-    for some, what in ((unknown, "not in the vocabulary"), (retired, "deprecated, and will not be suggested")):
-        if some:
-            shown = ", ".join(some[: naming.SHOWN]) + (", ..." if len(some) > naming.SHOWN else "")
-            notes.append(f"{len(some)} of {len(labels)} labels are {what}: {shown}")
-    return notes
-
-
-def _column_names(vectorizer: Vectorizer) -> list[str] | None:
-    """The words of the columns; None where hashing keeps none."""
-    try:
-        return vectorizer.feature_names
-    except ParamError:
-        return None
 
 
 def _scratch_for(texts: Sequence[str], memory: int | None) -> Scratch | None:

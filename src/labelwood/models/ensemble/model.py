@@ -66,6 +66,10 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
         ]
         return FittedEnsemble(settings, data.trained_on(), tuple(trained), weights[weights > 0])
 
+    def finds_by_name(self, n_rows: int) -> bool:
+        """Whether labels without a row are found by their names: where there is a ranker."""
+        return _wants_ranker(self._settings()) and rows_suffice(n_rows)
+
     @staticmethod
     def _training_memory(settings: EnsembleParams, data: FitInput) -> int:
         if _ranks(settings, data):
@@ -87,5 +91,8 @@ def members_inside(settings: EnsembleParams, data: FitInput) -> dict[str, Planne
 
 def _ranks(settings: EnsembleParams, data: FitInput) -> bool:
     """Whether a ranker is trained: it is by default, if rows suffice to learn from."""
-    wanted = settings.models == AUTO and settings.weights is None and settings.holdout > 0
-    return wanted and rows_suffice(data.x.shape[0])
+    return _wants_ranker(settings) and rows_suffice(data.x.shape[0])
+
+
+def _wants_ranker(settings: EnsembleParams) -> bool:
+    return settings.models == AUTO and settings.weights is None and settings.holdout > 0

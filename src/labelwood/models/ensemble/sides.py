@@ -128,8 +128,8 @@ class Sides:
     ) -> Sides:
         """The sides of training rows, with models that were trained on them; said: where names stand in their texts."""
         names = None
-        if data.label_words is not None and data.feature_names is not None:
-            names = LabelWords.of(data.label_words, data.feature_names, data.x).judged(data.x, data.y)
+        if data.label_stems is not None and data.feature_names is not None:
+            names = LabelWords.of(data.label_stems, data.feature_names, data.x).judged(data.x, data.y)
         counts = np.bincount(data.y.indices, minlength=data.n_labels).astype(np.int64)
         phrases = None
         if data.label_words is not None and said is not None:
