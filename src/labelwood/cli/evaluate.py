@@ -121,7 +121,7 @@ def command(
         known = loaded.n_labels
         return loaded.name(label) if label < known else unknown[label - known]
 
-    def shown(label: int) -> str:
+    def called(label: int) -> str:
         """The name for people: with a vocabulary, what the concept is called, then its id."""
         label_name = name(label)
         (title,) = loaded.titles(labels=[label_name]) or [label_name]
@@ -136,7 +136,7 @@ def command(
         from labelwood.report.evaluation_page import evaluation_page
 
         tables = [(psp, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))]
-        tables += judgement.mistake_tables(shown) if judgement is not None else []
+        tables += judgement.mistake_tables(called) if judgement is not None else []
         tables += _branch_tables(branches, given is None, ks[-1], len(branches))
         figure = judgement.sure if judgement is not None else None
         with whole_file(html) as part:
@@ -160,7 +160,7 @@ def command(
     show()
     show_table(title, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))
     show(psp)
-    tables = judgement.mistake_tables(shown) if judgement is not None else []
+    tables = judgement.mistake_tables(called) if judgement is not None else []
     for what, columns, worst in [*_branch_tables(branches, given is None, ks[-1], MOST_BRANCHES), *tables]:
         show()
         show_table(what, columns, worst)
