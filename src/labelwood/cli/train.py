@@ -358,6 +358,13 @@ class Settings:
             self.features = declared.parse(of_features, "features")
             declared.checked(self.features, "features")
 
+    @property
+    def chooses_words(self) -> bool:
+        """Whether the words are chosen for the texts: with --best or without --model, unless features are given."""
+        from labelwood.models.registry import AUTO, model_class
+
+        return not self.features and (self.name == AUTO or model_class(self.name).takes_texts)
+
     def refuse_texts_options(self, data: Dataset) -> None:
         """ParamError if an option was given that rows of features have no use for."""
         from labelwood.errors import ParamError
@@ -385,7 +392,7 @@ def train(
     if data.x is None:
         lang = settings.lang
         reasons: list[str] = []
-        if lang is None and settings.name == AUTO and not settings.features:
+        if lang is None and settings.chooses_words:
             lang, reasons = words_choice(data.texts or ())
         tagger = Tagger(
             settings.name,
@@ -419,13 +426,12 @@ def tuned_within(
 ) -> Tuned:
     """What a search of that time gives; the journal lies beside `out`."""
     from labelwood.cli.choices import words_choice
-    from labelwood.models.registry import AUTO
     from labelwood.tuning.tune import tune
 
     lang = settings.lang
     if data.x is not None:
         settings.refuse_texts_options(data)
-    elif lang is None and settings.name == AUTO and not settings.features:
+    elif lang is None and settings.chooses_words:
         lang, _ = words_choice(data.texts or ())
     return tune(
         data,

@@ -282,7 +282,9 @@ class Tagger(Estimator):
         if features["stems"] is not None:
             raise ParamError(f"Tagger: lang is {self.lang!r} and features has stems={features['stems']!r}; give one")
         progress.step("choosing words", 0, 0)
-        features, note = chosen_words(rows, y, features, self.lang, self.seed)
+        # A model with views of the texts has the letters already, and looks for label names among the words.
+        letters = self.model == AUTO or not self._new_model(AUTO).takes_texts
+        features, note = chosen_words(rows, y, features, self.lang, self.seed, letters=letters)
         return features, (note,)
 
     # what was learnt
