@@ -153,12 +153,12 @@ class FittedTfidf(FittedVectorizer):
         """The texts with each word under the name of its column, if it has one: its stem, where there are stems."""
         if self.forms is None:
             return list(texts)
-        split = [_WORD.findall(text.lower()) for text in texts]
-        words = list(dict.fromkeys(word for text in split for word in text))
+        small = [text.lower() for text in texts]
+        words = list(dict.fromkeys(word for text in small for word in _WORD.findall(text)))
         names = self.word_list()
         columns = self.columns_of(TokenList.of(words)).tolist()
         name_of = {word: word_at(names, c) if c >= 0 else word for word, c in zip(words, columns, strict=True)}
-        return [" ".join(name_of[word] for word in text) for text in split]
+        return [_WORD.sub(lambda found: name_of[found.group()], text) for text in small]
 
     def words_behind(self, text: str, columns: Iterable[int]) -> dict[int, str]:
         """Column -> its token; with hashing or stems the tokens of this text that fall into it."""

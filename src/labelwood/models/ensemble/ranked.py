@@ -212,7 +212,8 @@ def told(group: str, item: Mapping[str, float]) -> str:
             return "its name is in the row"
         return f"{share:.0%} of its name is in the row" if share > 0 else "its name is not in the row"
     if group == "frequency":
-        return f"{math.expm1(item['frequency: label rows']):.0f} training rows have it"
+        n_rows = round(math.expm1(item["frequency: label rows"]))
+        return f"{n_rows} training row{' has' if n_rows == 1 else 's have'} it"
     return {"beside": "the labels beside it", "row": "the row as a whole", "agreement": "how many sides name it"}[group]
 
 
