@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "models/ensemble/byte_table.hpp"
 #include "models/hsoftmax/hsoftmax.hpp"
 #include "models/linear/blocks.hpp"
 #include "models/linear/solver.hpp"
@@ -23,6 +24,7 @@ struct Kernels {
     float (*hs_margin)(const HsVectors&, std::int64_t, const float*);
     void (*dots)(const float*, int, const float*, std::int64_t, std::int32_t, float*);
     void (*gathered_dots)(const float*, const float*, const std::int32_t*, std::int64_t, std::int64_t, float*);
+    void (*byte_row_times)(const std::int32_t*, const float*, std::int64_t, const ByteTable&, float*);
 };
 
 #define LW_DECLARE_LEVEL(name)                                                                                  \
@@ -39,6 +41,7 @@ struct Kernels {
     float hs_margin(const HsVectors&, std::int64_t, const float*);                                              \
     void dots(const float*, int, const float*, std::int64_t, std::int32_t, float*);                             \
     void gathered_dots(const float*, const float*, const std::int32_t*, std::int64_t, std::int64_t, float*);    \
+    void byte_row_times(const std::int32_t*, const float*, std::int64_t, const ByteTable&, float*);             \
     }
 #ifdef LW_PORTABLE_ONLY
 LW_DECLARE_LEVEL(portable)

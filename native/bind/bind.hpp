@@ -36,6 +36,7 @@ void bind_kmeans(nanobind::module_& m);
 void bind_labelspace(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_neighbors(nanobind::module_& m);
+void bind_network(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_row_forest(nanobind::module_& m);
 void bind_shortlist(nanobind::module_& m);

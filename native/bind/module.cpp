@@ -31,6 +31,7 @@ NB_MODULE(_native, m) {
     lw::bind_labelspace(m);
     lw::bind_linear(m);
     lw::bind_neighbors(m);
+    lw::bind_network(m);
     lw::bind_parse(m);
     lw::bind_row_forest(m);
     lw::bind_shortlist(m);

@@ -6,10 +6,16 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import ModelFileError
-from labelwood.models.ensemble import learned_rows
+from labelwood.models.ensemble import learned_rows, network
 from labelwood.models.ensemble.learned_rows import LearnedRows, main_directions, orthonormal, regression
 from labelwood.models.ensemble.ranked import Ranked
 from labelwood.models.fit_input import checked_input
+
+
+@pytest.fixture(autouse=True)
+def small_networks(monkeypatch):
+    """Networks that are trained in no time: what they add is tested elsewhere."""
+    monkeypatch.setattr(network, "N_HIDDEN", 16)
 
 
 def grouped(seed=0, n_rows=600, n_groups=12, n_words=60):

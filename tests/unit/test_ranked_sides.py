@@ -11,6 +11,7 @@ from scipy import sparse
 import labelwood
 from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.metrics.propensity import inverse_propensity
+from labelwood.models.ensemble import network
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, with_unseen
 from labelwood.models.ensemble.label_words import LabelWords, without_qualifier, words_of
@@ -43,6 +44,14 @@ def named_problem(n_rows=1000, seed=0, n_labels=N_LABELS, n_words=N_WORDS):
     words = [f"word{n}" for n in range(n_words)]
     names = [f"Word{2 * n}s word{2 * n + 1}" for n in range(n_labels)]
     return labelwood.Dataset(sparse.csr_matrix(x), sparse.csr_matrix(y), label_names=names, feature_names=words)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_networks():
+    """Networks that are trained in no time: what they add is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network, "N_HIDDEN", 16)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.name_phrases import NamePhrases
+from labelwood.models.ensemble.network import training_memory as network_memory
 from labelwood.models.ensemble.pairs import beside_each_other, ranks_within
 from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.ranked import Ranked, hits_of
@@ -247,6 +248,6 @@ def ranking_memory(settings: EnsembleParams, planned: Mapping[str, PlannedMember
     kinds = [] if data.texts is None else wanted_views(settings)
     # The rows of views are not known before the texts are read: all have the most tokens that a row keeps.
     views = len(kinds) * (3 * 12 * MOST_OF_ROW * n_rows + 3 * model)
-    return int(
-        model + rows + views + n_pairs * (2 * 2 * 4 * len(column_names(("words", *kinds, "", ""), learned=True)) + 60)
-    )
+    networks = network_memory(n_rows, data.x.shape[1], data.n_labels)
+    table = n_pairs * (2 * 2 * 4 * len(column_names(("words", *kinds, "", "", ""), learned=True)) + 60)
+    return int(model + rows + views + networks + table)

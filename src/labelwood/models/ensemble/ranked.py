@@ -19,6 +19,7 @@ from labelwood.models.ensemble import (
     learned_rows,
     name_phrases,
     near_rows,
+    network,
     together,
 )
 from labelwood.models.ensemble.boosting import BoostedTrees
@@ -27,8 +28,9 @@ from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.learned_rows import LearnedRows
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
+from labelwood.models.ensemble.network import Network
 from labelwood.models.ensemble.pairs import Floats
-from labelwood.models.ensemble.sides import BY_LABEL, Sides, groups
+from labelwood.models.ensemble.sides import BY_LABEL, NETWORK, Sides, groups
 from labelwood.models.ensemble.text_view import CHARACTERS, KINDS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
@@ -37,7 +39,7 @@ from labelwood.models.fitted import Fitted
 from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK
 
-_NAMES, _PHRASES, _LETTERS, _LEARNED, _VIEW = "names.", "phrases.", "letters.", "learned.", "view"
+_NAMES, _PHRASES, _LETTERS, _LEARNED, _NETWORK, _VIEW = "names.", "phrases.", "letters.", "learned.", "network.", "view"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,8 @@ class Ranked:
             rules |= under(_LETTERS, label_letters.SCHEMA if facts.get("bytes") else label_letters.WIDE_SCHEMA)
         if facts.get("learned"):  # earlier versions had none
             rules |= under(_LEARNED, learned_rows.SCHEMA)
+        if facts.get("network"):
+            rules |= under(_NETWORK, network.SCHEMA)
         for number in range(len(facts["views"])):
             rules[f"{_VIEW}{number}."] = PART
         return rules | under("ranker.", boosting.SCHEMA)
@@ -125,6 +129,7 @@ class Ranked:
             "phrases": self.sides.phrases is not None,
             "letters": self.sides.letters is not None,
             "learned": self.sides.learned is not None,
+            "network": self.sides.network is not None,
             "views": [view.facts() for view in self.sides.views],
             "by_label": list(self.sides.by_label),
             "bytes": True,  # values of similar rows in a byte each, starts of letters in four
@@ -141,6 +146,8 @@ class Ranked:
             arrays |= prefixed(_LETTERS, self.sides.letters.stored())
         if self.sides.learned is not None:
             arrays |= prefixed(_LEARNED, self.sides.learned.arrays())
+        if self.sides.network is not None:
+            arrays |= prefixed(_NETWORK, self.sides.network.arrays())
         for number, view in enumerate(self.sides.views):
             arrays |= prefixed(f"{_VIEW}{number}.", view.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
@@ -172,8 +179,9 @@ class Ranked:
         if letters is not None and runs != [letters.weights.shape[0]]:
             raise ModelFileError("ensemble: the characters of names are none of a view")
         learned = LearnedRows.restore(part(_LEARNED, arrays), trained_on) if facts.get("learned") else None
+        nets = Network.restore(part(_NETWORK, arrays), trained_on) if facts.get("network") else None
         counts = trained_on.label_counts
-        sides = Sides(models, near, names, beside, counts, phrases, views, letters, by_label, learned, favour)
+        sides = Sides(models, near, names, beside, counts, phrases, views, letters, by_label, learned, nets, favour)
         if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
             raise ModelFileError("ensemble: the members of a ranker see other columns")
         return cls(sides, BoostedTrees.restore(part("ranker.", arrays), len(sides.columns)))
@@ -200,6 +208,8 @@ def told(group: str, item: Mapping[str, float]) -> str:
     if group in KINDS or group.endswith(BY_LABEL):
         how = BY_LABEL if group.endswith(BY_LABEL) else ""
         return f"the {group.removesuffix(BY_LABEL)} say {item[f'{group}: score']:.2f}{how}"
+    if group == NETWORK:
+        return f"the network says {item['network: score']:.2f}"
     if group == "similar rows":
         return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
     if group == "learned":

@@ -23,6 +23,7 @@ from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.learned_rows import LearnedRows
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
+from labelwood.models.ensemble.network import Network
 from labelwood.models.ensemble.pairs import Floats, Keys, unchecked_rows
 from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS, TextView
@@ -34,6 +35,7 @@ from labelwood.topk import TopK, empty
 
 MODEL_LABELS = 50  # labels that a model inside is asked for
 _MODEL = ("score", "rank", "of the best")
+NETWORK = "network"  # what the answers of networks are called
 BY_LABEL = ", label by label"  # behind the name of what a model of one classifier a label sees
 TextRowMaker = _native.TextRows
 Columns = tuple[tuple[str, tuple[str, ...]], ...]
@@ -80,6 +82,7 @@ class Sides:
     letters: LabelLetters | None = None  # of the names, if there are characters
     by_label: tuple[str, ...] = ()  # what models of one classifier a label see, where they are quick to train
     learned: LearnedRows | None = None  # where rows and features are few
+    network: Network | None = None  # where features, and rows times labels, are few
     favour: float = 0.0  # 0: what is most likely first; 1: rare labels count more, by their inverse propensity
     _native: _native.CandidateSides = field(init=False, repr=False)
 
@@ -140,7 +143,10 @@ class Sides:
                 letters = LabelLetters.of(data.label_words, view, settings.n_threads)
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
         learned = LearnedRows.of(data.x, data.y, settings.seed)
-        return cls(models, near, names, beside, counts, phrases, views, letters, by_label, learned, settings.favour)
+        network = Network.of(data.x, data.y, settings.seed, settings.n_threads)
+        return cls(
+            models, near, names, beside, counts, phrases, views, letters, by_label, learned, network, settings.favour
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -158,8 +164,9 @@ class Sides:
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """What each model is called."""
-        return "words", *self.kinds, *(f"{seen}{BY_LABEL}" for seen in self.by_label)
+        """What each model is called; the networks come last."""
+        by_label = (f"{seen}{BY_LABEL}" for seen in self.by_label)
+        return "words", *self.kinds, *by_label, *([NETWORK] if self.network is not None else [])
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -264,6 +271,8 @@ class Sides:
         """The rows and the models' answers to them, as the kernels take them."""
         k = min(MODEL_LABELS, len(self.label_counts))
         answers = [self._answer(rows, model, k, n_threads) for model in range(len(self.models))]
+        if self.network is not None:
+            answers.append(self.network.best(rows, k, n_threads))
         labels, scores = answers[0].labels, answers[0].scores
         if len(answers) > 1:
             labels, scores = np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])

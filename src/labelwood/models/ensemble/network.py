@@ -1,0 +1,110 @@
+"""Network: small networks that tell all labels of a row at once, for data with few features, rows and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood import _native
+from labelwood.errors import ModelFileError
+from labelwood.matrices import column_ids, normalized_rows, row_pointers
+from labelwood.models.ensemble.learned_rows import in_bytes
+from labelwood.models.fit_input import TrainedOn
+from labelwood.storage.schema import ArrayRule, Arrays, Schema
+from labelwood.topk import TopK, empty
+
+N_NETWORKS = 3  # that are trained one by one and answer together: the mean of their margins
+N_HIDDEN = 512  # units of each
+# Texts have more features, most of them rare: linear models do better there.
+MOST_FEATURES = 5_000
+MOST_WORK = 2e7  # rows times labels: training takes up to some ten seconds a network
+_EPOCHS, _BATCH, _RATE = 20, 128, 5e-3
+_SPREAD = 0.1  # of the first weights of features: rare ones, which hardly move, are to say little
+
+SCHEMA: Schema = {
+    "first": ArrayRule("int8", ("n_features", "n_hidden")),
+    "first_scale": ArrayRule("float32", ("n_features",), finite=True),
+    "first_bias": ArrayRule("float32", ("n_hidden",), finite=True),
+    "second": ArrayRule("int8", ("n_hidden", "n_labels")),
+    "second_scale": ArrayRule("float32", ("n_hidden",), finite=True),
+    "second_bias": ArrayRule("float32", ("n_labels",), finite=True),
+}
+
+Bytes = npt.NDArray[np.int8]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """first (n_features, n_hidden) and second (n_hidden, n_labels) in bytes, each line times its scale.
+
+    Rows of length 1 -> first, bias, ReLU -> second, bias: the margins of all labels. Several networks lie side by side.
+    """
+
+    first: Bytes
+    first_scale: Floats
+    first_bias: Floats
+    second: Bytes
+    second_scale: Floats
+    second_bias: Floats
+
+    @classmethod
+    def of(cls, x: sparse.csr_matrix, y: sparse.csr_matrix, seed: int, n_threads: int | None) -> Network | None:
+        """Networks trained on rows x with labels y; None if there are too many features, rows or labels."""
+        if x.shape[1] > MOST_FEATURES or y.shape[0] * y.shape[1] > MOST_WORK:
+            return None
+        x = normalized_rows(x)
+        parts = [_trained(x, y, seed + number, n_threads) for number in range(N_NETWORKS)]
+        first, first_bias = np.hstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        second = np.hstack([part[2] for part in parts]).T / np.float32(N_NETWORKS)
+        second_bias = np.asarray(np.mean([part[3] for part in parts], axis=0), np.float32)
+        first_bytes, first_scale = in_bytes(first)
+        second_bytes, second_scale = in_bytes(np.ascontiguousarray(second))
+        return cls(first_bytes, first_scale, first_bias, second_bytes, second_scale, second_bias)
+
+    def best(self, rows: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
+        """The k likeliest labels of every row; columns behind the features say nothing."""
+        top = empty(rows.shape[0], k)
+        _native.ask_network(
+            **self.arrays(), starts=row_pointers(rows), columns=column_ids(rows), values=rows.data,
+            n_threads=n_threads or 0, labels=top.labels, scores=top.scores,
+        )  # fmt: skip
+        return top
+
+    def arrays(self) -> Arrays:
+        """The networks as the schema declares them."""
+        return {name: getattr(self, name) for name in SCHEMA}
+
+    @classmethod
+    def restore(cls, arrays: Arrays, trained_on: TrainedOn) -> Network:
+        """The networks of saved arrays; ModelFileError if they are of other features or labels."""
+        if len(arrays["first"]) != trained_on.n_features or len(arrays["second_bias"]) != trained_on.n_labels:
+            raise ModelFileError("ensemble: the network is one of other features or labels")
+        return cls(*(arrays[name] for name in SCHEMA))
+
+
+def training_memory(n_rows: int, n_features: int, n_labels: int) -> int:
+    """The bytes that training takes, from above; 0 where there is no network."""
+    if n_features > MOST_FEATURES or n_rows * n_labels > MOST_WORK:
+        return 0
+    weights = (n_features + n_labels + 2) * N_HIDDEN
+    return 4 * (3 * weights + 2 * N_NETWORKS * weights + _BATCH * (3 * N_HIDDEN + 2 * n_labels))
+
+
+def _trained(
+    x: sparse.csr_matrix, y: sparse.csr_matrix, seed: int, n_threads: int | None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """(n_features, n_hidden), its bias, (n_labels, n_hidden) and its bias: one network."""
+    random = np.random.default_rng(seed)
+    first = (_SPREAD * random.standard_normal((x.shape[1], N_HIDDEN))).astype(np.float32)
+    second = (random.standard_normal((y.shape[1], N_HIDDEN)) / np.sqrt(4 * N_HIDDEN)).astype(np.float32)
+    share = (np.bincount(y.indices, minlength=y.shape[1]) + 0.1) / (y.shape[0] + 1)
+    first_bias, second_bias = np.zeros(N_HIDDEN, np.float32), np.log(share / (1 - share)).astype(np.float32)
+    _native.train_network(
+        row_pointers(x), column_ids(x), x.data, row_pointers(y), column_ids(y), _EPOCHS, _BATCH, _RATE, seed,
+        n_threads or 0, first, first_bias, second, second_bias,
+    )  # fmt: skip
+    return first, first_bias, second, second_bias
