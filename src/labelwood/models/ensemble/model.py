@@ -49,7 +49,7 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
             ranked = ranked_sides(settings, members_inside(settings, data), data)
             models = ranked.sides.models
             return FittedEnsemble(settings, data.trained_on(), models, np.full(len(models), 1 / len(models)), ranked)
-        for name in ("views", "favour"):
+        for name in ("views", "encoder", "favour"):
             if getattr(settings, name) != EnsembleParams.defaults()[name]:
                 raise ParamError(
                     f"Ensemble: {name} is a choice of the ranker, and here is none: it needs {SMALLEST_ROWS} rows, and "
