@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "huge_pages.hpp"
 #include "levels.hpp"
 #include "models/linear/block_rows.hpp"
 #include "parallel.hpp"
@@ -21,20 +22,24 @@ namespace {
 // one thread each.
 constexpr double kLargeShare = 0.05;
 
-// 64-byte aligned floats that only grow.
+// Aligned floats that only grow, in huge pages where there are some: rows are visited in random order, and without them
+// nearly every weight and every dual is looked up in the page table first.
 class AlignedFloats {
 public:
     float* room(std::size_t n) {
         if (n > size_) {
-            memory_.reset(static_cast<float*>(::operator new[](n * sizeof(float), std::align_val_t{64})));
+            memory_.reset();
+            memory_.reset(static_cast<float*>(::operator new[](n * sizeof(float), kAlignment)));
             size_ = n;
+            in_huge_pages(memory_.get(), n * sizeof(float));
         }
         return memory_.get();
     }
 
 private:
+    static constexpr std::align_val_t kAlignment{64};
     struct Free {
-        void operator()(float* p) const { ::operator delete[](p, std::align_val_t{64}); }
+        void operator()(float* p) const { ::operator delete[](p, kAlignment); }
     };
     std::unique_ptr<float[], Free> memory_;
     std::size_t size_ = 0;
@@ -52,11 +57,12 @@ struct LocalRows {
     const std::int64_t* indptr = nullptr;
     const std::int32_t* indices = nullptr;
     const float* data = nullptr;
+    const float* scale = nullptr;              // factors of the rows' values; null: 1
     std::vector<std::int64_t> own_indptr;
     std::vector<std::int32_t> own_indices;
     std::vector<float> own_data, squares;
     std::vector<std::int32_t> rows;            // local row -> training row
-    std::vector<std::int32_t> features;        // local feature -> feature
+    std::vector<std::int32_t> features;        // local feature -> feature, -1 for a column that no row has
     std::vector<std::int32_t> feature_order;   // local features by ascending feature
     std::vector<std::int64_t> child_start;     // rows of each child: into child_rows
     std::vector<std::int32_t> child_rows;      // local rows
@@ -80,17 +86,21 @@ void take_all(const TrainingData& data, Maps& maps, LocalRows& local) {
     local.indptr = data.indptr;
     local.indices = data.indices;
     local.data = data.data;
+    local.scale = data.row_scale;
     local.squares.resize(static_cast<std::size_t>(data.n_rows));
     Pulse pulse;
     for (std::int64_t r = 0; r < data.n_rows; ++r) {
         pulse.beat();
         float square = 0;
         for (std::int64_t p = data.indptr[r]; p < data.indptr[r + 1]; ++p) square += data.data[p] * data.data[p];
-        local.squares[static_cast<std::size_t>(r)] = square;
+        const float scale = data.row_scale ? data.row_scale[r] : 1.0f;
+        local.squares[static_cast<std::size_t>(r)] = square * scale * scale;
     }
-    for (std::int32_t f = 0; f < data.n_features; ++f) {
-        maps.feature[f] = f;
-        local.features.push_back(f);
+    const std::int32_t n_columns = data.numbers ? data.n_columns : data.n_features;
+    for (std::int32_t column = 0; column < n_columns; ++column) {
+        const std::int32_t feature = data.numbers ? data.numbers[column] : column;
+        if (feature >= 0) maps.feature[feature] = column;
+        local.features.push_back(feature);
     }
 }
 
@@ -107,16 +117,19 @@ void copy_rows(const TrainingData& data, Maps& maps, LocalRows& local) {
     Pulse pulse;
     for (const std::int32_t row : local.rows) {
         float square = 0;
+        const float scale = data.row_scale ? data.row_scale[row] : 1.0f;
         pulse.beat();
         for (std::int64_t p = data.indptr[row]; p < data.indptr[row + 1]; ++p) {
-            std::int32_t& id = maps.feature[data.indices[p]];
+            const std::int32_t feature = data.numbers ? data.numbers[data.indices[p]] : data.indices[p];
+            std::int32_t& id = maps.feature[feature];
             if (id < 0) {
                 id = static_cast<std::int32_t>(local.features.size());
-                local.features.push_back(data.indices[p]);
+                local.features.push_back(feature);
             }
+            const float value = data.data[p] * scale;
             local.own_indices.push_back(id);
-            local.own_data.push_back(data.data[p]);
-            square += data.data[p] * data.data[p];
+            local.own_data.push_back(value);
+            square += value * value;
         }
         local.squares.push_back(square);
         local.own_indptr.push_back(static_cast<std::int64_t>(local.own_indices.size()));
@@ -124,6 +137,7 @@ void copy_rows(const TrainingData& data, Maps& maps, LocalRows& local) {
     local.indptr = local.own_indptr.data();
     local.indices = local.own_indices.data();
     local.data = local.own_data.data();
+    local.scale = nullptr;
 }
 
 void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t node, const TrainingStart& start, Maps& maps, LocalRows& local) {
@@ -202,9 +216,12 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
                 }
             });
     }
-    for (const std::int32_t feature : local.features) maps.feature[feature] = -1;
-    local.feature_order.resize(local.features.size());
-    for (std::size_t f = 0; f < local.features.size(); ++f) local.feature_order[f] = static_cast<std::int32_t>(f);
+    local.feature_order.clear();
+    for (std::size_t f = 0; f < local.features.size(); ++f) {
+        if (local.features[f] < 0) continue;
+        maps.feature[local.features[f]] = -1;
+        local.feature_order.push_back(static_cast<std::int32_t>(f));
+    }
     std::sort(local.feature_order.begin(), local.feature_order.end(),
               [&](std::int32_t a, std::int32_t b) { return local.features[a] < local.features[b]; });
 }
@@ -303,7 +320,7 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
     const SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
                          local.indptr, local.indices, local.data, local.squares.data(),
                          memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data(),
-                         local.cost.empty() ? nullptr : local.cost.data()};
+                         local.cost.empty() ? nullptr : local.cost.data(), local.scale};
     const SolveScratch scratch{weights, memory.alpha.room(local.rows.size() * kGroup), memory.active.data()};
     const int passes = !local.rows.empty() && std::any_of(trained, trained + n_labels, [](bool t) { return t; }) ? kernels().solve(task, solver, scratch) : 0;
     keep_weights(local, weights, trained, n_labels, options, out);

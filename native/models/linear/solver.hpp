@@ -27,6 +27,7 @@ struct SolveTask {
     int n_labels;                   // 1..16
     const std::uint8_t* positive_only = nullptr;  // rows that are no negatives of any label; null: none
     const float* row_cost = nullptr;  // factors of a row's costs, above 0; null: 1
+    const float* row_scale = nullptr; // factors of a row's values, which `squares` has already; null: 1
 };
 
 struct SolveOptions {

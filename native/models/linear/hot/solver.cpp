@@ -21,10 +21,11 @@ constexpr float kQuiet = 0.5f;
 // eps, and adding a row costs more than scoring it. Saves a fifth of all additions and no visit.
 constexpr float kStill = 0.25f;
 
+inline float scale_of(const SolveTask& task, std::int64_t row) { return task.row_scale ? task.row_scale[row] : 1.0f; }
+
 // Scores of a row under all 16 classifiers. Two accumulators hide the latency of the additions.
 inline F16 row_scores(const SolveTask& task, std::int64_t row, const float* weights, float bias) {
-    F16 even = F16::load(weights + static_cast<std::int64_t>(task.n_features) * kLanes) * bias;
-    F16 odd = F16::all(0.0f);
+    F16 even = F16::all(0.0f), odd = F16::all(0.0f);
     std::int64_t p = task.indptr[row];
     const std::int64_t end = task.indptr[row + 1];
     for (; p + 1 < end; p += 2) {
@@ -32,13 +33,14 @@ inline F16 row_scores(const SolveTask& task, std::int64_t row, const float* weig
         odd = odd + F16::load(weights + static_cast<std::int64_t>(task.indices[p + 1]) * kLanes) * task.data[p + 1];
     }
     if (p < end) even = even + F16::load(weights + static_cast<std::int64_t>(task.indices[p]) * kLanes) * task.data[p];
-    return even + odd;
+    return (even + odd) * scale_of(task, row) + F16::load(weights + static_cast<std::int64_t>(task.n_features) * kLanes) * bias;
 }
 
 inline void add_row(const SolveTask& task, std::int64_t row, const F16& delta, float bias, float* weights) {
+    const F16 scaled = delta * scale_of(task, row);
     for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p) {
         float* w = weights + static_cast<std::int64_t>(task.indices[p]) * kLanes;
-        (F16::load(w) + delta * task.data[p]).store(w);
+        (F16::load(w) + scaled * task.data[p]).store(w);
     }
     float* w = weights + static_cast<std::int64_t>(task.n_features) * kLanes;
     (F16::load(w) + delta * bias).store(w);
@@ -112,8 +114,9 @@ void start_from_all_negative(const SolveTask& task, const SolveOptions& options,
         look(row);
         const float times = cost_of(task, row);
         total += times;
+        const float factor = times * scale_of(task, row);
         for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p)
-            weights[static_cast<std::int64_t>(task.indices[p]) * kLanes] += task.data[p] * times;
+            weights[static_cast<std::int64_t>(task.indices[p]) * kLanes] += task.data[p] * factor;
     }
     const std::int64_t bias_row = static_cast<std::int64_t>(task.n_features) * kLanes;
     weights[bias_row] = static_cast<float>(total) * options.bias;

@@ -45,6 +45,7 @@ from labelwood.models.linear.weight_blocks import (
     solver_options,
     spared_memory,
     training_memory,
+    training_rows,
 )
 from labelwood.models.persistence import state_of
 from labelwood.progress import SILENT, Progress
@@ -102,7 +103,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         trees = built_trees(settings, data) if users_tree is None else [users_tree] * settings.n_trees
         give_back()
         rank = rank_features(data.x)
-        rows = _training_rows(settings, data, rank, cost)
+        rows = _training_rows(settings, data, rank, cost, searched=settings.negatives != "tfn")
         blocks = []
         for number, tree in enumerate(trees):
             which = "" if settings.n_trees == 1 else f" of tree {number + 1}"
@@ -124,7 +125,8 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
     def _training_memory(settings: LinearTreeParams, data: FitInput) -> int:
         # label vectors, then the blocks of every tree
         x, y = data.x, data.y
-        needed = training_memory(x, y, settings.n_threads, per_weight=8 + 6 * settings.n_trees)
+        copies = 1 if settings.negatives == "tfn" else 2  # the rows of a node; all rows, where they are searched
+        needed = training_memory(x, y, settings.n_threads, per_weight=8 + 6 * settings.n_trees, copies=copies)
         if settings.C is None and is_worth_choosing(x, y):
             needed += 8 * x.nnz + 8 * y.nnz
         if settings.keep_rows:
@@ -324,11 +326,13 @@ def _cost(settings: LinearTreeParams, data: FitInput) -> float:
 
 
 def _training_rows(
-    settings: LinearTreeParams, data: FitInput, rank: npt.NDArray[np.int32], cost: float
+    settings: LinearTreeParams, data: FitInput, rank: npt.NDArray[np.int32], cost: float, *, searched: bool
 ) -> TrainingRows:
+    """What all trees learn from; searched: the rows will also go down the trees themselves."""
     by_label = data.y.tocsc()
+    make_rows = ranked_rows if searched else training_rows
     return TrainingRows(
-        rows=ranked_rows(data.x, rank, settings.normalize),
+        rows=make_rows(data.x, rank, settings.normalize),
         n_features=int(rank.max(initial=-1)) + 1,
         by_label=by_label,
         options=solver_options(
@@ -376,7 +380,7 @@ def _updated(
     def rows_of(places: npt.NDArray[np.int64]) -> TrainingRows:
         row_weights = None if weights is None else weights[places]
         part = replace(data, x=features(places), y=y[places], row_weights=row_weights)
-        return _training_rows(settings, part, rank, state.C)
+        return _training_rows(settings, part, rank, state.C, searched=True)
 
     new_labels = np.arange(state.n_labels, data.n_labels)
     new_vectors = vectors(new_labels) if len(new_labels) else data.x[:0]

@@ -21,7 +21,7 @@ from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.frequencies import cover_frequencies, label_frequencies
 from labelwood.labelspace.name_vectors import name_vectors
 from labelwood.labelspace.pifa import label_vectors
-from labelwood.matrices import normalized_rows
+from labelwood.matrices import normalized_rows, unit_scales
 from labelwood.models.fit_input import FitInput
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.progress import SILENT
@@ -121,7 +121,10 @@ def _vectors(
     n_threads: int | None,
 ) -> sparse.csr_matrix:
     """The vectors of the labels of `rows`; data: all rows, by which words of names are weighed."""
-    vectors = label_vectors(_weighted_rows(rows), rows.y, n_threads=n_threads)
+    scales = unit_scales(rows.x)
+    x = normalized_rows(rows.x) if scales is None else rows.x
+    weights = scales if rows.row_weights is None else rows.row_weights * (1 if scales is None else scales)
+    vectors = label_vectors(x, rows.y, row_weights=weights, n_threads=n_threads)
     if not settings.label_features:
         return vectors
     names = name_vectors(label_names or (), data.feature_names or (), data.x)
@@ -169,15 +172,6 @@ def built_tree(
         progress=data.progress,
     )
     return popular_first(tree, _weight_of_labels(data))
-
-
-def _weighted_rows(data: FitInput) -> sparse.csr_matrix:
-    """The rows at length 1, times their weights."""
-    rows = normalized_rows(data.x)
-    if data.row_weights is None:
-        return rows
-    values = rows.data * np.repeat(data.row_weights, np.diff(rows.indptr))
-    return sparse.csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def _weight_of_labels(data: FitInput) -> npt.NDArray[Any]:
