@@ -100,6 +100,11 @@ def hsoftmax_fit(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), ord
     Trains input and output vectors in place over the rows of `order`, which is shuffled unless told otherwise. Repeatable with one thread; several write to the same vectors without locks.
     """
 
+def flat_fit(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], input: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], output: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], *, loss: str, cumulative: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_negatives: int, rate: float, epochs: int, seed: int, n_threads: int, progress: object, shuffle: bool = True) -> None:
+    """
+    Trains input vectors and one output vector a label in place, without a tree; loss: softmax, ova or negatives. Otherwise as hsoftmax_fit.
+    """
+
 class HierarchicalSoftmax:
     """Answers from the vectors of a trained hierarchical softmax."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,6 +57,17 @@ class DXMLParams(Params):
     )
     learning_rate: float = param(0.002, "size of a training step", low=0, low_open=True)
     weight_decay: float = param(0.0, "pull of the weights to zero", low=0)
+    start: float | None = param(
+        None,
+        "how far from 0 the features' weights begin, in 1 / sqrt(hidden); None: 0.1 with optimizer=even, else 1",
+        low=0,
+        low_open=True,
+        kind=float,
+    )
+    bias_start: float = param(0.0, "where the biases of the hidden layer begin; above 0 its units begin open")
+    out_start: float = param(
+        1.0, "how far from 0 the last layer's weights begin, in 1 / sqrt(hidden)", low=0, low_open=True
+    )
     swa_start: float = param(1.0, "share of the epochs after which weights are averaged; 1: never", low=0, high=1)
     n_clusters: int | None = param(
         None, "k-means parts of the training rows; None: one per 5,000 rows", low=1, high=1 << 20, kind=int
@@ -90,11 +100,11 @@ _SMALL_SCALE: Mapping[str, Any] = {
     "embedding": "deepwalk",
     "weighted": False,
     "self_weight": 0.0,
-    "window": 5,
+    "window": 3,
     "n_walks": 10,
     "walk_length": 40,
-    "walk_epochs": 50,
-    "normalize": False,
+    "walk_epochs": 20,
+    "normalize": True,
     "hidden": 256,
     "nonlinear": True,
     "residual": False,
@@ -104,14 +114,17 @@ _SMALL_SCALE: Mapping[str, Any] = {
     "out_norm": True,
     "targets": "raw",
     "n_models": 1,
-    "epochs": 30,
+    "epochs": 25,
     "batch_size": 64,
     "optimizer": "sgd",
     "learning_rate": 0.015,
     "weight_decay": 0.0005,
+    "start": 0.05,
+    "bias_start": 0.1,
+    "out_start": 8.0,
     "nprobe": 1,
     "n_neighbors": None,
-    "temperature": math.inf,
+    "temperature": 1000.0,
     "blend": 0.0,
 }
 PRESETS: Mapping[str, Mapping[str, Any]] = {
