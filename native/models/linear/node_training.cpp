@@ -52,15 +52,16 @@ struct EarlierWeight {
     float weight;
 };
 
-// The rows of one node with compact feature ids: copies, or the training rows themselves where all of them take part.
+// The rows of one node with compact feature ids: copies, or the training rows themselves where most of them take part.
 struct LocalRows {
-    const std::int64_t* indptr = nullptr;
+    const std::int64_t* begin = nullptr;
+    const std::int64_t* end = nullptr;
     const std::int32_t* indices = nullptr;
     const float* data = nullptr;
     const float* scale = nullptr;              // factors of the rows' values; null: 1
-    std::vector<std::int64_t> own_indptr;
+    std::vector<std::int64_t> own_begin, own_end;
     std::vector<std::int32_t> own_indices;
-    std::vector<float> own_data, squares;
+    std::vector<float> own_data, own_scale, squares;
     std::vector<std::int32_t> rows;            // local row -> training row
     std::vector<std::int32_t> features;        // local feature -> feature, -1 for a column that no row has
     std::vector<std::int32_t> feature_order;   // local features by ascending feature
@@ -82,20 +83,41 @@ struct SolverMemory {
     std::vector<std::uint16_t> positive;
 };
 
-void take_all(const TrainingData& data, Maps& maps, LocalRows& local) {
-    local.indptr = data.indptr;
+std::int64_t n_values_of(const TrainingData& data, const LocalRows& local) {
+    std::int64_t n = 0;
+    for (const std::int32_t row : local.rows) n += data.indptr[row + 1] - data.indptr[row];
+    return n;
+}
+
+// A copy with features numbered anew keeps the weights of small nodes in the cache. Rows with this many values have most
+// features anyway, and a copy of them takes memory: in EURLEX57K a cluster of 133 labels has up to half of all rows.
+bool worth_copying(const TrainingData& data, const LocalRows& local) {
+    constexpr std::int64_t kMostCopied = 1 << 19;
+    const std::int64_t n_values = n_values_of(data, local);
+    return local.rows.size() < static_cast<std::size_t>(data.n_rows) && (n_values <= kMostCopied || n_values <= 16 * std::int64_t{data.n_features});
+}
+
+void view_rows(const TrainingData& data, Maps& maps, LocalRows& local) {
     local.indices = data.indices;
     local.data = data.data;
-    local.scale = data.row_scale;
-    local.squares.resize(static_cast<std::size_t>(data.n_rows));
+    local.own_begin.clear();
+    local.own_end.clear();
+    local.own_scale.clear();
+    local.squares.clear();
     Pulse pulse;
-    for (std::int64_t r = 0; r < data.n_rows; ++r) {
+    for (const std::int32_t row : local.rows) {
         pulse.beat();
         float square = 0;
-        for (std::int64_t p = data.indptr[r]; p < data.indptr[r + 1]; ++p) square += data.data[p] * data.data[p];
-        const float scale = data.row_scale ? data.row_scale[r] : 1.0f;
-        local.squares[static_cast<std::size_t>(r)] = square * scale * scale;
+        for (std::int64_t p = data.indptr[row]; p < data.indptr[row + 1]; ++p) square += data.data[p] * data.data[p];
+        const float scale = data.row_scale ? data.row_scale[row] : 1.0f;
+        local.own_begin.push_back(data.indptr[row]);
+        local.own_end.push_back(data.indptr[row + 1]);
+        local.own_scale.push_back(scale);
+        local.squares.push_back(square * scale * scale);
     }
+    local.begin = local.own_begin.data();
+    local.end = local.own_end.data();
+    local.scale = data.row_scale ? local.own_scale.data() : nullptr;
     const std::int32_t n_columns = data.numbers ? data.n_columns : data.n_features;
     for (std::int32_t column = 0; column < n_columns; ++column) {
         const std::int32_t feature = data.numbers ? data.numbers[column] : column;
@@ -106,9 +128,8 @@ void take_all(const TrainingData& data, Maps& maps, LocalRows& local) {
 
 void copy_rows(const TrainingData& data, Maps& maps, LocalRows& local) {
     // Room for all values at once: growing would hold them twice.
-    std::size_t n_values = 0;
-    for (const std::int32_t row : local.rows) n_values += static_cast<std::size_t>(data.indptr[row + 1] - data.indptr[row]);
-    local.own_indptr.assign(1, 0);
+    const auto n_values = static_cast<std::size_t>(n_values_of(data, local));
+    local.own_begin.assign(1, 0);
     local.own_indices.clear();
     local.own_data.clear();
     local.squares.clear();
@@ -132,9 +153,10 @@ void copy_rows(const TrainingData& data, Maps& maps, LocalRows& local) {
             square += value * value;
         }
         local.squares.push_back(square);
-        local.own_indptr.push_back(static_cast<std::int64_t>(local.own_indices.size()));
+        local.own_begin.push_back(static_cast<std::int64_t>(local.own_indices.size()));
     }
-    local.indptr = local.own_indptr.data();
+    local.begin = local.own_begin.data();
+    local.end = local.begin + 1;
     local.indices = local.own_indices.data();
     local.data = local.own_data.data();
     local.scale = nullptr;
@@ -188,10 +210,10 @@ void gather(const TrainingData& data, const TrainingNodes& nodes, std::int64_t n
         for (const std::int32_t row : local.rows) local.cost.push_back(data.row_cost[row]);
 
     local.features.clear();
-    if (local.rows.size() == static_cast<std::size_t>(data.n_rows)) {
-        take_all(data, maps, local);
-    } else {
+    if (worth_copying(data, local)) {
         copy_rows(data, maps, local);
+    } else {
+        view_rows(data, maps, local);
     }
     // Weights of features that none of these rows has stay as they were: the rows may be a part of those before.
     for (std::vector<EarlierWeight>& of_group : local.earlier) of_group.clear();
@@ -318,7 +340,7 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
     }
     memory.active.resize(local.rows.size());
     const SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
-                         local.indptr, local.indices, local.data, local.squares.data(),
+                         local.begin, local.end, local.indices, local.data, local.squares.data(),
                          memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data(),
                          local.cost.empty() ? nullptr : local.cost.data(), local.scale};
     const SolveScratch scratch{weights, memory.alpha.room(local.rows.size() * kGroup), memory.active.data()};

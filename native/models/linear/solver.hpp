@@ -19,7 +19,8 @@ enum class Start : int { cold = 0, weights = 1 };
 struct SolveTask {
     std::int64_t n_rows;
     std::int32_t n_features;
-    const std::int64_t* indptr;
+    const std::int64_t* begin;  // where each row begins and ends in indices and data
+    const std::int64_t* end;
     const std::int32_t* indices;
     const float* data;
     const float* squares;           // x.x of every row

@@ -26,8 +26,8 @@ inline float scale_of(const SolveTask& task, std::int64_t row) { return task.row
 // Scores of a row under all 16 classifiers. Two accumulators hide the latency of the additions.
 inline F16 row_scores(const SolveTask& task, std::int64_t row, const float* weights, float bias) {
     F16 even = F16::all(0.0f), odd = F16::all(0.0f);
-    std::int64_t p = task.indptr[row];
-    const std::int64_t end = task.indptr[row + 1];
+    std::int64_t p = task.begin[row];
+    const std::int64_t end = task.end[row];
     for (; p + 1 < end; p += 2) {
         even = even + F16::load(weights + static_cast<std::int64_t>(task.indices[p]) * kLanes) * task.data[p];
         odd = odd + F16::load(weights + static_cast<std::int64_t>(task.indices[p + 1]) * kLanes) * task.data[p + 1];
@@ -38,7 +38,7 @@ inline F16 row_scores(const SolveTask& task, std::int64_t row, const float* weig
 
 inline void add_row(const SolveTask& task, std::int64_t row, const F16& delta, float bias, float* weights) {
     const F16 scaled = delta * scale_of(task, row);
-    for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p) {
+    for (std::int64_t p = task.begin[row]; p < task.end[row]; ++p) {
         float* w = weights + static_cast<std::int64_t>(task.indices[p]) * kLanes;
         (F16::load(w) + scaled * task.data[p]).store(w);
     }
@@ -115,7 +115,7 @@ void start_from_all_negative(const SolveTask& task, const SolveOptions& options,
         const float times = cost_of(task, row);
         total += times;
         const float factor = times * scale_of(task, row);
-        for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p)
+        for (std::int64_t p = task.begin[row]; p < task.end[row]; ++p)
             weights[static_cast<std::int64_t>(task.indices[p]) * kLanes] += task.data[p] * factor;
     }
     const std::int64_t bias_row = static_cast<std::int64_t>(task.n_features) * kLanes;
@@ -282,7 +282,7 @@ int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveSc
             const std::int32_t row = scratch.active[a];
             look(a);
             if (a + 1 < n_active) {  // the next row's list is at a random place: ask for it now
-                const std::int64_t next = task.indptr[scratch.active[a + 1]];
+                const std::int64_t next = task.begin[scratch.active[a + 1]];
                 __builtin_prefetch(task.indices + next);
                 __builtin_prefetch(task.data + next);
                 __builtin_prefetch(scratch.alpha + static_cast<std::int64_t>(scratch.active[a + 1]) * kLanes);

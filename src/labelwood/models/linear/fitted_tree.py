@@ -31,7 +31,7 @@ Int32 = npt.NDArray[np.int32]
 Filter = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 # Each tree of a forest is asked for this many more labels than wanted: a label that one tree ranks low may still win.
-SPARE_LABELS = 10
+SPARE_LABELS = 5
 # It is sure of those wanted, at least of five; the others are the best of the blocks that it had to open anyway. Being
 # sure of all opened twice as many blocks at the same P@k within 0.05; sure of one, P@1 was 0.1 to 0.2 smaller.
 SURE_LABELS = 5

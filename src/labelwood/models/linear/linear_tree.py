@@ -55,6 +55,7 @@ from labelwood.topk import TopK
 # What a saved folder holds beside arrays, from above: the manifest and the file's header, for each tree and once more.
 FOLDER_BYTES = 8192
 ASKED = 5  # answers for each row by which costs are compared
+FOREST_SLACK = 1.5  # times the slack of one tree
 
 
 class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
@@ -287,7 +288,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
 def _with_slack(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
     """The state with the slack that some training rows allow, where best-first search may miss a label and has to.
 
-    It is the slack of the first tree alone: in a forest the others make up for what one of them misses.
+    It is the slack of the first tree alone, and in a forest half as much again: the others make up for what one misses.
     """
     settings = state.settings
     if settings.exact or settings.beam or data.n_labels < SMALLEST_LABELS:
@@ -297,7 +298,8 @@ def _with_slack(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
     def search(rows: sparse.csr_matrix, slack: float) -> TopK:
         return replace(first, slack=slack).predict(rows, ASKED_OF_SLACK, settings.n_threads)
 
-    return replace(state, slack=learned_slack(search, data.x, settings.seed))
+    slack = learned_slack(search, data.x, settings.seed)
+    return replace(state, slack=slack if len(state.trees) == 1 else FOREST_SLACK * slack)
 
 
 def _rows_that_count(data: FitInput) -> FitInput:
