@@ -30,6 +30,23 @@ nb::dict rebuilt(const BlocksHolder& blocks, float prune, bool bytes, int n_thre
     return arrays_of(std::move(made));
 }
 
+nb::dict merged(nb::list given, bool bytes) {
+    std::vector<const WeightBlocks*> parts;
+    std::int64_t n_children = 0;
+    for (nb::handle one : given) {
+        parts.push_back(&nb::cast<const BlocksHolder&>(one).view);
+        n_children += parts.back()->child_start[parts.back()->n_blocks];
+        if (parts.back()->n_features != parts.front()->n_features) throw nb::value_error("the parts of a block differ in their features");
+    }
+    if (parts.empty() || n_children > kMaxChildren) throw nb::value_error("a weight block has one part or more and at most 256 classifiers");
+    BlockArrays made;
+    {
+        WithoutGil released;
+        made = merged_block(parts, bytes);
+    }
+    return arrays_of(std::move(made));
+}
+
 void reach(const BlocksHolder& blocks, std::int64_t first_node, In<std::int32_t> first_child, In<std::int64_t> first_block, int link,
            In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, int n_threads, Out2<std::int32_t> nodes, Out2<float> scores,
            Out2<std::int32_t> next_nodes, Out2<float> next_scores) {
@@ -253,6 +270,8 @@ void bind_linear(nb::module_& m) {
     m.def("ranked_rows", &ranked_rows, nb::arg("indptr"), nb::arg("columns"), nb::arg("values"), nb::arg("rank"), nb::arg("normalize"),
           nb::arg("starts"), nb::arg("features"), nb::arg("scaled"),
           "The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.");
+    m.def("merged_block", &merged, nb::arg("parts"), nb::arg("bytes"),
+          "The arrays of WeightBlocks of one block with the classifiers of all parts, at most 256.");
     m.def("converted_blocks", &converted, nb::arg("n_features"), nb::arg("child_start"), nb::arg("bias"), nb::arg("top_bits"),
           nb::arg("top_rank"), nb::arg("word_start"), nb::arg("words"), nb::arg("row_start"), nb::arg("row_offset"),
           nb::arg("payload_start"), nb::arg("payload"), nb::arg("scale") = nb::none(),
