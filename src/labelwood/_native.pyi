@@ -177,6 +177,11 @@ def ranked_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), orde
     The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.
     """
 
+def merged_block(parts: list, bytes: bool) -> dict:
+    """
+    The arrays of WeightBlocks of one block with the classifiers of all parts, at most 256.
+    """
+
 def converted_blocks(n_features: int, child_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], top_bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], top_rank: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], word_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], row_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], row_offset: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], payload_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], payload: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> dict:
     """
     The arrays of WeightBlocks from those of a model that an earlier version saved; the weights stay the same.
@@ -227,12 +232,12 @@ class Forest:
 
     def __init__(self, blocks: list, trees: list, feature_rank: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], link: int, beam: int, max_blocks: int, k_each: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], open: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_blocks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], n_threads: int, slack: float = 0.0, n_sure: int = 0) -> None:
+    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], link: int, beam: int, max_blocks: int, k_each: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], open: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_blocks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], n_threads: int, slack: float = 0.0, max_nodes: int = 0, n_sure: int = 0) -> None:
         """
         Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.
         """
 
-    def query(self, columns: object, values: object, normalize: bool, link: int, beam: int, k_each: int, labels: object, scores: object, slack: float = 0.0, n_sure: int = 0) -> int:
+    def query(self, columns: object, values: object, normalize: bool, link: int, beam: int, k_each: int, labels: object, scores: object, slack: float = 0.0, max_nodes: int = 0, n_sure: int = 0) -> int:
         """
         The number of labels found for one row given by columns and values; fills labels and scores.
         """

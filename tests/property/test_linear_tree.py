@@ -333,19 +333,25 @@ def test_threads_change_no_saved_byte(tmp_path, more):
 
 
 @pytest.mark.parametrize(
-    ("n_labels", "max_leaf", "arity", "levels"),
+    ("n_labels", "max_leaf", "arity", "root_arity", "levels"),
     [
-        (100_000, 256, 256, 5),
-        (1000, 256, 256, 2),
-        (10, 256, 256, 1),
-        (1024, 1, 2, 1),
-        (1024, 1, 16, 4),
-        (512, 1, 16, 3),
+        (100_000, 256, 256, None, (5,)),
+        (1000, 256, 256, None, (2,)),
+        (10, 256, 256, None, (1,)),
+        (1024, 1, 2, None, (1,)),
+        (1024, 1, 16, None, (4,)),
+        (512, 1, 16, None, (3,)),
+        (1000, 256, 256, 4096, (2,)),  # one level is enough: nothing is wider
+        (100_000, 256, 256, 4096, (9,)),
+        (3_000_000, 256, 256, 4096, (12, 2)),
+        (100_000_000, 256, 256, 4096, (12, 7)),
+        (10_000_000_000, 256, 256, 4096, (12, 7)),  # 14 levels below the root are two of seven
     ],
 )
-def test_merged_levels(n_labels, max_leaf, arity, levels):
-    assert merged_levels(n_labels, max_leaf, arity) == levels
-    assert 2**levels <= max(arity, 2)
+def test_merged_levels(n_labels, max_leaf, arity, root_arity, levels):
+    assert merged_levels(n_labels, max_leaf, arity, root_arity) == levels
+    assert 2 ** levels[0] <= max(root_arity or arity, 2)
+    assert all(2**step <= max(arity, 2) for step in levels[1:])
 
 
 @given(st.integers(2, 60), st.integers(1, 12), st.integers(2, 5), st.integers(0, 2**16))

@@ -13,6 +13,7 @@
 #include "levels.hpp"
 #include "models/linear/block_rows.hpp"
 #include "parallel.hpp"
+#include "rng.hpp"
 #include "simd.hpp"
 
 namespace lw {
@@ -21,6 +22,14 @@ namespace {
 // A node with more than this share of all work is solved with all threads on its groups; the others are handed out whole,
 // one thread each.
 constexpr double kLargeShare = 0.05;
+
+// A group whose positive rows are fewer than one in kFewShare of the at least kLeastRows rows of its node begins with them and
+// one in kFirstShare of the others, of which it sees kMostOthers at most. Rust-Commits, 512 children of the root, validation
+// rows: 3.3 s in place of 4.2 for all classifiers, P@1/3/5 -0.2/0/0; seeing 64,000 of 170,000 others -0.3/0/0, 32,000
+// -0.9/-0.3/-0.2.
+constexpr std::size_t kLeastRows = 16384, kFewShare = 8, kFirstShare = 8, kMostOthers = 131072;
+// Of the random numbers: passes count from 0.
+constexpr std::uint64_t kChoiceStep = 1ull << 32;
 
 // Aligned floats that only grow, in huge pages where there are some: rows are visited in random order, and without them
 // nearly every weight and every dual is looked up in the page table first.
@@ -81,6 +90,7 @@ struct SolverMemory {
     AlignedFloats weights, alpha;
     std::vector<std::int32_t> active;
     std::vector<std::uint16_t> positive;
+    std::vector<std::int32_t> chosen, others;
 };
 
 std::int64_t n_values_of(const TrainingData& data, const LocalRows& local) {
@@ -306,6 +316,26 @@ double n_positive_rows(const LocalRows& local, std::int64_t child) {
     return sum;
 }
 
+// Lets a group of few rows in a large node begin with these and some others; the rest waits, and is left out beyond
+// kMostOthers. A classifier of a wide node sees nearly every row as an easy negative.
+void choose_rows(const LocalRows& local, const SolveOptions& solver, SolverMemory& memory, SolveTask& task) {
+    const std::size_t n = local.rows.size();
+    if (n < kLeastRows) return;
+    std::vector<std::int32_t>&chosen = memory.chosen, &others = memory.others;
+    chosen.clear();
+    others.clear();
+    for (std::size_t r = 0; r < n; ++r) (memory.positive[r] ? chosen : others).push_back(static_cast<std::int32_t>(r));
+    const std::size_t n_positive = chosen.size();
+    if (n_positive * kFewShare >= n) return;
+    Rng rng(solver.seed, solver.item, kChoiceStep);
+    rng.shuffle(others.data(), static_cast<std::uint32_t>(others.size()));
+    const std::size_t n_others = std::min(others.size(), kMostOthers);
+    chosen.insert(chosen.end(), others.begin(), others.begin() + static_cast<std::ptrdiff_t>(n_others));
+    task.chosen = chosen.data();
+    task.n_chosen = static_cast<std::int64_t>(chosen.size());
+    task.n_first = static_cast<std::int64_t>(n_positive + n_others / kFirstShare);
+}
+
 int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t node, std::int64_t group,
                 std::int64_t item, const TrainingOptions& options, SolverMemory& memory, GroupWeights& out) {
     const std::int64_t first = nodes.child_start[node];
@@ -339,10 +369,11 @@ int solve_group(const LocalRows& local, const TrainingNodes& nodes, std::int64_t
         for (int l = 0; l < n_labels; ++l) trained[l] |= solver.known >> l & 1;  // without a row here it keeps what it has
     }
     memory.active.resize(local.rows.size());
-    const SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
+    SolveTask task{static_cast<std::int64_t>(local.rows.size()), static_cast<std::int32_t>(local.features.size()),
                          local.begin, local.end, local.indices, local.data, local.squares.data(),
                          memory.positive.data(), n_labels, local.positive_only.empty() ? nullptr : local.positive_only.data(),
                          local.cost.empty() ? nullptr : local.cost.data(), local.scale};
+    if (!nodes.all_rows && solver.start == Start::cold && local.positive_only.empty()) choose_rows(local, solver, memory, task);
     const SolveScratch scratch{weights, memory.alpha.room(local.rows.size() * kGroup), memory.active.data()};
     const int passes = !local.rows.empty() && std::any_of(trained, trained + n_labels, [](bool t) { return t; }) ? kernels().solve(task, solver, scratch) : 0;
     keep_weights(local, weights, trained, n_labels, options, out);

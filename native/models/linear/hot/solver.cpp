@@ -110,8 +110,9 @@ template <Loss kLoss>
 void start_from_all_negative(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
     float* weights = scratch.weights;
     double total = 0;  // of the rows' costs
-    for (std::int64_t row = 0; row < task.n_rows; ++row) {
-        look(row);
+    for (std::int64_t place = 0; place < task.n_beginning(); ++place) {
+        const std::int64_t row = task.row_at(place);
+        look(place);
         const float times = cost_of(task, row);
         total += times;
         const float factor = times * scale_of(task, row);
@@ -137,8 +138,9 @@ void start_from_all_negative(const SolveTask& task, const SolveOptions& options,
         float* w = weights + static_cast<std::int64_t>(f) * kLanes;
         (F16::all(0.0f) - alpha * w[0]).store(w);
     }
-    for (std::int64_t row = 0; row < task.n_rows; ++row) {
-        look(row);
+    for (std::int64_t place = 0; place < task.n_beginning(); ++place) {
+        const std::int64_t row = task.row_at(place);
+        look(place);
         const std::uint32_t mask = task.positive_only && task.positive_only[row] ? 0xffffu : task.positive[row];
         const F16 of_row = alpha * cost_of(task, row);
         choose(mask, F16::all(0.0f), of_row).store(scratch.alpha + row * kLanes);
@@ -260,16 +262,17 @@ int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveSc
     lanes.live = F16::load(live);
     lanes.cost_positive = F16::load(options.cost_positive);
     lanes.cost_negative = F16::load(options.cost_negative);
-    const std::int32_t n_rows = static_cast<std::int32_t>(task.n_rows);
+    const std::int32_t n_rows = static_cast<std::int32_t>(task.n_taking_part());
     if (options.start == Start::weights) {
         if (kLoss == Loss::squared_hinge && new_rows_agree(task, options, scratch)) return 0;
         start_from_weights<kLoss>(task, options, scratch);
     } else {
         start_from_all_negative<kLoss>(task, options, scratch);
     }
-    for (std::int32_t i = 0; i < n_rows; ++i) scratch.active[i] = i;
+    for (std::int32_t i = 0; i < n_rows; ++i) scratch.active[i] = static_cast<std::int32_t>(task.row_at(i));
+    for (std::int64_t i = task.n_beginning(); i < n_rows; ++i) F16::all(0.0f).store(scratch.alpha + task.row_at(i) * kLanes);
 
-    std::int32_t n_active = n_rows;
+    std::int32_t n_active = static_cast<std::int32_t>(task.n_beginning());
     int pass = 0;
     while (pass < options.max_passes) {
         Rng rng(options.seed, options.item, static_cast<std::uint64_t>(pass));

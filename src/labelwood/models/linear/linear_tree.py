@@ -26,8 +26,8 @@ from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
-from labelwood.models.linear.search_bound import ASKED as ASKED_OF_SLACK
-from labelwood.models.linear.search_bound import SMALLEST_LABELS, learned_slack
+from labelwood.models.linear.search_bound import ASKED as ASKED_IN_SEARCH
+from labelwood.models.linear.search_bound import SMALLEST_LABELS, SearchBound, learned_bound
 from labelwood.models.linear.tree_choice import built_trees, given_tree, leaf_size
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
 from labelwood.models.linear.tree_update import (
@@ -120,7 +120,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
             C=cost,
             kept_rows=kept,
         )
-        return _with_slack(_as_stored(state, budget, settings.n_threads), data)
+        return _with_bound(_as_stored(state, budget, settings.n_threads), data)
 
     @staticmethod
     def _training_memory(settings: LinearTreeParams, data: FitInput) -> int:
@@ -255,12 +255,13 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         beam: int | None = None,
         max_blocks: int = 0,
         slack: float | None = None,
+        max_nodes: int = 0,
     ) -> SearchResult:
-        """The answers of `predict` with what they cost, and two ways to bound it.
+        """The answers of `predict` with what they cost, and ways to bound it.
 
-        max_blocks stops each tree's search after so many blocks. slack (0: exact) takes labels below a closed node to
-        be worth at most the node's log score minus slack, and so leaves out nodes that would hardly matter; None: as
-        learned in training if nothing else is given, else 0.
+        max_blocks stops each tree's search after so many blocks, max_nodes after so many nodes below the root. slack
+        (0: exact) takes labels below a closed node to be worth at most the node's log score minus slack, and so leaves
+        out nodes that would hardly matter. If nothing is given, all are as learned in training, else 0.
         """
         return self.fitted_.search(
             self._rows(x),
@@ -270,6 +271,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
             beam=beam,
             max_blocks=max_blocks,
             slack=slack,
+            max_nodes=max_nodes,
             n_threads=self._threads(),
         )
 
@@ -285,21 +287,23 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         return state.query(columns, values, k)
 
 
-def _with_slack(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
-    """The state with the slack that some training rows allow, where best-first search may miss a label and has to.
+def _with_bound(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
+    """The state with the bounds that some training rows allow, where best-first search may miss a label and has to.
 
-    It is the slack of the first tree alone, and in a forest half as much again: the others make up for what one misses.
+    They are those of the first tree alone. A forest has half as much slack again: the others make up for misses.
     """
     settings = state.settings
     if settings.exact or settings.beam or data.n_labels < SMALLEST_LABELS:
         return state
     first = replace(state, trees=state.trees[:1], blocks=state.blocks[:1])
 
-    def search(rows: sparse.csr_matrix, slack: float) -> TopK:
-        return replace(first, slack=slack).predict(rows, ASKED_OF_SLACK, settings.n_threads)
+    def search(rows: sparse.csr_matrix, bound: SearchBound) -> TopK:
+        bounded = replace(first, slack=bound.slack, nodes=bound.nodes)
+        return bounded.predict(rows, ASKED_IN_SEARCH, settings.n_threads)
 
-    slack = learned_slack(search, data.x, settings.seed)
-    return replace(state, slack=slack if len(state.trees) == 1 else FOREST_SLACK * slack)
+    bound = learned_bound(search, data.x, settings.seed)
+    slack = bound.slack if len(state.trees) == 1 else FOREST_SLACK * bound.slack
+    return replace(state, slack=slack, nodes=bound.nodes)
 
 
 def _rows_that_count(data: FitInput) -> FitInput:

@@ -36,6 +36,8 @@ WIDE = 96
 # words, P@1/3/5 with and without: Debian-Depends 75.54/53.71/42.30 and 75.42/53.75/42.34, EURLEX57K 88.29/77.14/64.28
 # and 88.38/77.05/64.36. At 300 EURLEX57K's P@1 was 0.4 smaller (three trees).
 MOST_VALUES = 1000
+# The root of a tree by similarity has up to this many times `arity` children, if that is at least FROM_ARITY.
+WIDER_ROOT, FROM_ARITY = 16, 256
 # Of k-means: 20 take twice the time and are level (forest's P@1/3/5: YSO-Finna-en -0.3/-0.1/0, -fi +0.1/0/+0.1).
 WIDE_ITERATIONS = 5
 
@@ -171,7 +173,7 @@ def built_tree(
         rounding=settings.rounding,
         round_each=settings.round_each,
         max_leaf=settings.max_leaf,
-        collapse=merged_levels(y.shape[1], settings.max_leaf, settings.arity),
+        collapse=merged_levels(y.shape[1], settings.max_leaf, settings.arity, _root_arity(settings, balance)),
         seed=settings.seed + number,
         n_threads=settings.n_threads,
         progress=data.progress,
@@ -214,13 +216,30 @@ def popular_first(tree: LabelTree, counts: npt.NDArray[Any]) -> LabelTree:
     return LabelTree.from_shape(tree.n_children, tree.n_labels_in, order)
 
 
-def merged_levels(n_labels: int, max_leaf: int, arity: int) -> int:
-    """How many levels of a binary tree become one, so that nodes have at most `arity` children and levels are even.
+def _root_arity(settings: LinearTreeParams, balance: float) -> int:
+    """The most children of the root: a wide root goes with trees by similarity alone, whose levels are even."""
+    if settings.root_arity is not None:
+        return int(settings.root_arity)
+    return settings.arity * WIDER_ROOT if settings.arity >= FROM_ARITY and not balance else int(settings.arity)
 
-    100,000 labels in leaves of 256 need 9 binary levels: 5 and 4 (32 and 16 children) train in about half the time of
-    8 and 1 (256 and 2), at the same precision within 0.5.
+
+def merged_levels(n_labels: int, max_leaf: int, arity: int, root_arity: int | None = None) -> tuple[int, ...]:
+    """How many levels of a binary tree become one, from the root down, the last number again and again.
+
+    Nodes have at most `arity` children. Where one level of them is not enough, the root takes as many as it may
+    (root_arity; None: arity), and the levels below are even. Without a wider root all levels are even: 100,000 labels
+    in leaves of 256 need 9 binary levels, and 5 and 4 (32 and 16 children) train in about half the time of 8 and 1
+    (256 and 2), at the same precision within 0.5.
     """
     binary_levels = max(1, math.ceil(math.log2(max(2, n_labels / max_leaf))))
-    most = arity.bit_length() - 1
-    steps = math.ceil(binary_levels / most)
-    return math.ceil(binary_levels / steps)
+    most, most_of_root = arity.bit_length() - 1, (root_arity or arity).bit_length() - 1
+    if binary_levels <= most or most_of_root <= most:
+        return (_even_step(binary_levels, most),)
+    of_root = min(binary_levels, most_of_root)
+    below = binary_levels - of_root
+    return (of_root, _even_step(below, most)) if below else (of_root,)
+
+
+def _even_step(levels: int, most: int) -> int:
+    """How many of `levels` become one, so that none is more than `most` of them and all are even."""
+    return math.ceil(levels / math.ceil(levels / most))
