@@ -116,12 +116,12 @@ def test_first_weights_begin_where_they_are_asked_for():
     settings = {"hidden": 64, "residual": False}
     usual = Regressor(200, 20, lw.DXML.Parameters(**settings, optimizer="sgd"))
     asked = Regressor(200, 20, lw.DXML.Parameters(**settings, start=0.05, bias_start=0.1, out_start=8.0))
-    assert float(usual.encoder.table.weight.std()) * 64**0.5 == pytest.approx(1, rel=0.05)
-    assert float(asked.encoder.table.weight.std()) * 64**0.5 == pytest.approx(0.05, rel=0.05)
+    assert usual.encoder.table.weight.std().item() * 64**0.5 == pytest.approx(1, rel=0.05)
+    assert asked.encoder.table.weight.std().item() * 64**0.5 == pytest.approx(0.05, rel=0.05)
     assert (usual.encoder.block.bias == 0).all()
     assert (asked.encoder.block.bias == 0.1).all()
-    assert float(usual.out.weight.abs().max()) == pytest.approx(64**-0.5, rel=0.05)
-    assert float(asked.out.weight.abs().max()) == pytest.approx(8 * 64**-0.5, rel=0.05)
+    assert usual.out.weight.abs().max().item() == pytest.approx(64**-0.5, rel=0.05)
+    assert asked.out.weight.abs().max().item() == pytest.approx(8 * 64**-0.5, rel=0.05)
 
 
 def test_of_equal_votes_those_of_nearer_rows_win():
