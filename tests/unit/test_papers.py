@@ -9,7 +9,7 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.writing.write import write
 from labelwood.errors import DataError, ParamError
 from labelwood.models.registry import model_class
-from labelwood.report.papers.all_papers import PAPERS, chosen_experiments, find_paper
+from labelwood.report.papers.all_papers import PAPERS, chosen_experiments, find_paper, with_lines
 from labelwood.report.papers.experiment import ANSWERS
 from labelwood.report.papers.measures import imbalance
 from labelwood.report.papers.rows import QUICK_ROWS, data_folder, drawn_split, splits
@@ -58,6 +58,13 @@ def test_tables_and_figures_are_chosen_by_number():
         chosen_experiments(elias, ["99"], [])
     with pytest.raises(ParamError, match=r"elais.*elias"):
         find_paper("elais")
+
+
+def test_lines_are_chosen_by_their_titles():
+    chosen = with_lines(chosen_experiments(find_paper("dxml"), ["2", "4"], []), ["preset paper", "LEML"])
+    assert [[each.title for each in table.variants] for table in chosen] == [["DXML, preset paper", "LEML"]] * 2
+    with pytest.raises(ParamError, match=r"'LMEL'.*KNN"):
+        with_lines(find_paper("dxml").experiments, ["LMEL"])
 
 
 @pytest.fixture

@@ -39,6 +39,10 @@ def command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter of every model that has it; repeatable."),
     ] = None,
+    line: Annotated[
+        list[str] | None,
+        typer.Option("--line", metavar="TEXT", help="Run only the lines with this text in their title; repeatable."),
+    ] = None,
     splits: Annotated[
         int | None, typer.Option("--splits", metavar="N", min=1, help="Only the first N splits of an experiment.")
     ] = None,
@@ -69,11 +73,11 @@ def command(
     from labelwood.data.writing.atomic_file import whole_file
     from labelwood.errors import DataError
     from labelwood.report.papers import words
-    from labelwood.report.papers.all_papers import chosen_experiments, find_paper
+    from labelwood.report.papers.all_papers import chosen_experiments, find_paper, with_lines
     from labelwood.report.papers.reproduce import Request, reproduce
 
     known = find_paper(paper)
-    experiments = chosen_experiments(known, table or (), figure or ())
+    experiments = with_lines(chosen_experiments(known, table or (), figure or ()), line or ())
     if list_:
         listed = [[each.name, each.what, ", ".join(each.data), str(len(each.variants))] for each in experiments]
         show_table(known.title, ("name", "what", "data sets", "variants"), listed)
@@ -87,8 +91,8 @@ def command(
     with shown(quiet) as progress:
         report = plain(reproduce(known, experiments, request, progress))
     given = {
-        "--table": table, "--figure": figure, "--data": root, "--on": on, "--set": set_, "--splits": splits,
-        "--seeds": seeds, "--rows": rows, "--quick": quick, "--threads": threads, "--out": out,
+        "--table": table, "--figure": figure, "--data": root, "--on": on, "--set": set_, "--line": line,
+        "--splits": splits, "--seeds": seeds, "--rows": rows, "--quick": quick, "--threads": threads, "--out": out,
     }  # fmt: skip
     again = _command(paper, given)
     chosen = [f"table-{number}" for number in table or []] + [f"figure-{number}" for number in figure or []]
