@@ -24,7 +24,7 @@ _PRIOR_MATCHES = 2.0  # matches that count as the usual ones when a label's own 
 _BATCH = 2048
 _WORD = re.compile(r"[^\W_]+")
 _NAMESPACE = re.compile(r"^\w+:(?=\S)")  # the "p:" of "p:firefox"
-_QUALIFIER = re.compile(r"(?<=\w)\s+\([^()]*\)$")  # the "(husbandry)" of "beekeeping (husbandry)"
+_QUALIFIER = re.compile(r"(?<=\S)\s+\([^()]*\)$")  # the "(husbandry)" of "beekeeping (husbandry)"
 # share: how much of the name stands in the row; strength: how much its words weigh there; right: how often the row had
 # the label when its whole name stood there; matched: in how many training rows it did (log); mass: how rare the name's
 # words are; words: how many it has; rank: among the names in the row
