@@ -178,8 +178,11 @@ class Ranked:
         runs = [view.n_columns for view in views if view.kind == CHARACTERS]
         if letters is not None and runs != [letters.weights.shape[0]]:
             raise ModelFileError("ensemble: the characters of names are none of a view")
-        learned = LearnedRows.restore(part(_LEARNED, arrays), trained_on) if facts.get("learned") else None
         nets = Network.restore(part(_NETWORK, arrays), trained_on) if facts.get("network") else None
+        learned = None
+        if facts.get("learned"):
+            n_units = 0 if nets is None else len(nets.first_bias)
+            learned = LearnedRows.restore(part(_LEARNED, arrays), trained_on, n_units)
         counts = trained_on.label_counts
         sides = Sides(models, near, names, beside, counts, phrases, views, letters, by_label, learned, nets, favour)
         if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
