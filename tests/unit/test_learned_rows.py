@@ -7,7 +7,8 @@ from scipy import sparse
 import labelwood
 from labelwood.errors import ModelFileError
 from labelwood.models.ensemble import learned_rows, network
-from labelwood.models.ensemble.learned_rows import LearnedRows, main_directions, orthonormal, regression
+from labelwood.models.ensemble.learned_rows import Inputs, LearnedRows, main_directions, orthonormal, regression
+from labelwood.models.ensemble.network import Network
 from labelwood.models.ensemble.ranked import Ranked
 from labelwood.models.fit_input import checked_input
 
@@ -60,7 +61,40 @@ def test_regression_is_ridge():
     x, y, _ = grouped(n_rows=200)
     dense = x.toarray().astype(np.float64)
     wanted = np.linalg.solve(dense.T @ dense + learned_rows._RIDGE * np.eye(60), dense.T @ y.toarray())
-    np.testing.assert_allclose(regression(x, y.toarray()), wanted, atol=0.01)
+    np.testing.assert_allclose(regression(Inputs(x, np.zeros((200, 0), np.float32)), y.toarray()), wanted, atol=0.01)
+    apart = Inputs(x[:, :40], np.ascontiguousarray(dense[:, 40:], np.float32), 2)
+    np.testing.assert_allclose(regression(apart, y.toarray()), wanted, atol=0.01)
+
+
+def test_hidden_units_place_rows_that_words_cannot(monkeypatch):
+    monkeypatch.setattr(network, "N_HIDDEN", 64)
+    random = np.random.default_rng(0)
+    first, second = random.integers(0, 2, 600), random.integers(0, 2, 600)
+    x = np.zeros((600, 4), np.float32)  # one word of two, twice; the label is whether both are the same ones
+    x[np.arange(600), first] = x[np.arange(600), 2 + second] = 1 + random.random(600)
+    same = first == second
+    y = sparse.csr_matrix(np.stack([same, ~same], axis=1).astype(np.float32))
+    x = sparse.csr_matrix(x)
+
+    def agreed(space):
+        placed = space.rows * space.row_scale[:, None]
+        similar = placed @ placed.T
+        return np.mean(same[np.argsort(-similar, axis=1)[:, :280]] == same[:, None])
+
+    networks = Network.of(x, y, 0, 1)
+    by_words, by_units = LearnedRows.of(x, y, 0), LearnedRows.of(x, y, 0, networks, 1)
+    assert by_units.projection.shape == (4 + network.N_NETWORKS * 64, 2)
+    assert agreed(by_units) > 0.95 > agreed(by_words) + 0.1
+
+
+def test_a_training_row_is_placed_where_it_lies():
+    x, y, _ = grouped(n_rows=1200)
+    sides = labelwood.Ensemble(seed=3, n_threads=1, ranker_rows=400).fit(x, y).fitted_.ranked.sides
+    keys, table = sides.table(x[:50], 1)
+    closest = table[:, sides.columns.index("learned: closest")]
+    best = np.zeros(50)
+    np.maximum.at(best, keys // y.shape[1], closest)
+    np.testing.assert_allclose(best, 1, atol=0.02)
 
 
 def test_too_many_rows_or_features_have_no_space(monkeypatch):

@@ -52,8 +52,8 @@ struct SidesHolder {
     std::vector<In<float>> of_labels;
     In<std::int8_t> near_values;
     In<float> near_scale;
-    In2<std::int8_t> learned_bytes[2];
-    In<float> learned_scales[2];
+    In2<std::int8_t> learned_bytes[3];
+    In<float> learned_floats[4];
     In2<std::int8_t> meaning_lines[4];
     In<float> meaning_scales[4];
     Sides sides{};
@@ -84,20 +84,29 @@ struct SidesHolder {
         sides.near = {by_column, near_values.data(), near_scale.data(), kept.back().pattern(sides.n_labels), n_near, most_postings};
     }
 
-    void learned(In2<std::int8_t> projection, In<float> projection_scale, In2<std::int8_t> rows, In<float> row_scale, std::int32_t n_near,
-                 std::int32_t most_proposed) {
+    void learned(In2<std::int8_t> units, In<float> unit_scale, In<float> unit_bias, In2<std::int8_t> projection, In<float> projection_scale,
+                 In2<std::int8_t> rows, In<float> row_scale, std::int32_t n_near, std::int32_t most_proposed) {
         need(sides.near.labels.starts, "a learned space comes after the similar rows");
-        need(static_cast<std::int32_t>(projection.shape(0)) == sides.n_features && projection_scale.size() == projection.shape(0) &&
+        const auto n_features = static_cast<std::size_t>(sides.n_features), n_units = units.shape(1);
+        need(units.shape(0) == n_features && unit_scale.size() == n_features && unit_bias.size() == n_units && n_units <= 1 << 20,
+             "the units of a learned space see each feature");
+        need(projection.shape(0) == n_features + n_units && projection_scale.size() == projection.shape(0) &&
                  static_cast<std::int64_t>(rows.shape(0)) == sides.near.labels.n_rows && row_scale.size() == rows.shape(0) &&
                  rows.shape(1) == projection.shape(1) && rows.shape(1) >= 1 && rows.shape(1) <= 4096,
-             "a learned space has a vector for each feature and each row");
+             "a learned space has a vector for each feature, each unit and each row");
         need(n_near >= 1 && most_proposed >= 1, "a learned space asks rows and proposes labels");
-        learned_bytes[0] = projection;
-        learned_bytes[1] = rows;
-        learned_scales[0] = projection_scale;
-        learned_scales[1] = row_scale;
-        sides.learned = {learned_bytes[0].data(), learned_scales[0].data(), learned_bytes[1].data(), learned_scales[1].data(),
-                         static_cast<std::int32_t>(rows.shape(1)), n_near, most_proposed};
+        learned_bytes[0] = units;
+        learned_bytes[1] = projection;
+        learned_bytes[2] = rows;
+        learned_floats[0] = unit_scale;
+        learned_floats[1] = unit_bias;
+        learned_floats[2] = projection_scale;
+        learned_floats[3] = row_scale;
+        const auto table = [](const In2<std::int8_t>& bytes) {
+            return ByteTable{bytes.data(), static_cast<std::int64_t>(bytes.shape(0)), static_cast<std::int64_t>(bytes.shape(1))};
+        };
+        sides.learned = {table(learned_bytes[0]), learned_floats[0].data(), learned_floats[1].data(), table(learned_bytes[1]),
+                         learned_floats[2].data(), learned_bytes[2].data(), learned_floats[3].data(), n_near, most_proposed};
     }
 
     void meaning(In2<std::int8_t> rows, In<float> row_scale, In2<std::int8_t> told, In<float> told_scale, In2<std::int8_t> centres,
@@ -296,7 +305,7 @@ void bind_candidates(nb::module_& m) {
         .def(nb::init<std::int32_t, In<float>>(), "n_features"_a, "label_rows"_a)
         .def("near", &SidesHolder::near, "starts"_a, "rows"_a, "values"_a, "scale"_a, "label_starts"_a, "labels"_a, "n_near"_a, "most_postings"_a,
              "Training rows by column and their labels.")
-        .def("learned", &SidesHolder::learned, "projection"_a, "projection_scale"_a, "rows"_a, "row_scale"_a, "n_near"_a, "most_proposed"_a,
+        .def("learned", &SidesHolder::learned, "units"_a, "unit_scale"_a, "unit_bias"_a, "projection"_a, "projection_scale"_a, "rows"_a, "row_scale"_a, "n_near"_a, "most_proposed"_a,
              "Training rows in a space where rows with the same labels lie together.")
         .def("meaning", &SidesHolder::meaning, "rows"_a, "row_scale"_a, "told"_a, "told_scale"_a, "centres"_a, "centre_scale"_a, "names"_a,
              "name_scale"_a, "first_column"_a, "n_near"_a, "most_rows"_a, "most_told"_a, "most_names"_a,

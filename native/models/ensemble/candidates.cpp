@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "levels.hpp"
+
 namespace lw {
 namespace {
 
@@ -21,7 +23,7 @@ public:
         : sides_(sides), asked_(asked), room_(room), n_columns_(n_table_columns(asked.n_models, sides)), near_(3 * asked.n_models),
           names_(near_ + kNearColumns), phrases_(names_ + kNameColumns), letters_(phrases_ + kPhraseColumns),
           beside_(letters_ + kLetterColumns), meaning_(n_columns_ - (sides.meaning.n_dims > 0 ? kMeaningColumns : 0)),
-          learned_(meaning_ - (sides.learned.n_dims > 0 ? kLearnedColumns : 0)) {
+          learned_(meaning_ - (sides.learned.projection.dim > 0 ? kLearnedColumns : 0)) {
         labels_ = asked.labels + row * asked.n_models * asked.width;
         scores_ = asked.scores + row * asked.n_models * asked.width;
         begin_ = asked.rows.starts[row];
@@ -113,7 +115,7 @@ private:
             squares += value * value;
             n_features_ += value != 0;
         }
-        const double length = squares > 0 ? std::sqrt(squares) : 1;
+        length_ = squares > 0 ? std::sqrt(squares) : 1;
         room_.touched_rows.clear();
         const std::int64_t* starts = near.by_column.starts;
         const auto n_postings = [&](std::int32_t place) {
@@ -127,7 +129,7 @@ private:
         std::int64_t left = near.most_postings;
         for (const std::int32_t place : room_.rare_first) {
             const std::int64_t q = begin_ + place;
-            const float value = static_cast<float>(asked_.rows.values[q] / length);
+            const float value = static_cast<float>(asked_.rows.values[q] / length_);
             if (value == 0.0f) continue;
             if ((left -= n_postings(place)) < 0) break;
             const std::int32_t column = asked_.rows.columns[q];
@@ -168,15 +170,10 @@ private:
         room_.touched_votes.clear();
         room_.learned_rows.clear();
         room_.by_votes.clear();
-        if (learned.n_dims == 0) return;
-        const auto n_dims = static_cast<std::size_t>(learned.n_dims);
-        room_.place.assign(n_dims, 0.0f);
-        for (std::int64_t q = begin_; q < features_end_; ++q) {
-            const std::int32_t column = asked_.rows.columns[q];
-            const float step = asked_.rows.values[q] * learned.projection_scale[column];
-            const std::int8_t* projection = learned.projection + static_cast<std::size_t>(column) * n_dims;
-            for (std::size_t d = 0; d < n_dims; ++d) room_.place[d] += step * static_cast<float>(projection[d]);
-        }
+        if (learned.projection.dim == 0) return;
+        const auto n_dims = static_cast<std::size_t>(learned.projection.dim);
+        room_.place.resize(n_dims);
+        place_row();
         float largest = 0, squares = 0;
         for (const float value : room_.place) {
             largest = std::max(largest, std::fabs(value));
@@ -214,6 +211,33 @@ private:
         room_.by_votes.resize(n);
         for (std::size_t i = 0; i < std::min<std::size_t>(n, static_cast<std::size_t>(learned.most_proposed)); ++i)
             candidate(room_.by_votes[i].label);
+    }
+
+    // Fills room_.place: where the row lies.
+    void place_row() {
+        const LearnedSide& learned = sides_.learned;
+        room_.place_columns.assign(asked_.rows.columns + begin_, asked_.rows.columns + features_end_);
+        room_.place_values.resize(room_.place_columns.size());
+        const auto weigh = [&](const float* scale) {
+            for (std::size_t i = 0; i < room_.place_values.size(); ++i)
+                room_.place_values[i] = static_cast<float>(asked_.rows.values[begin_ + static_cast<std::int64_t>(i)] / length_) * scale[room_.place_columns[i]];
+        };
+        const auto n = static_cast<std::int64_t>(room_.place_columns.size());
+        if (learned.units.dim > 0) {
+            room_.units.resize(static_cast<std::size_t>(learned.units.dim));
+            weigh(learned.unit_scale);
+            kernels().byte_row_times(room_.place_columns.data(), room_.place_values.data(), n, learned.units, room_.units.data());
+        }
+        weigh(learned.projection_scale);
+        for (std::int64_t unit = 0; unit < learned.units.dim; ++unit) {
+            const float value = room_.units[unit] + learned.unit_bias[unit];
+            if (!(value > 0)) continue;
+            const auto column = static_cast<std::int32_t>(sides_.n_features + unit);
+            room_.place_columns.push_back(column);
+            room_.place_values.push_back(value * learned.projection_scale[column]);
+        }
+        kernels().byte_row_times(room_.place_columns.data(), room_.place_values.data(), static_cast<std::int64_t>(room_.place_columns.size()),
+                                 learned.projection, room_.place.data());
     }
 
     static float sharpened(float similar) {
@@ -533,6 +557,7 @@ private:
     const float* scores_;
     std::int64_t begin_, end_, meaning_begin_, features_end_, said_begin_;
     std::int64_t n_features_ = 0;
+    double length_ = 1;
     float closest_ = 0.0f;
     std::vector<float> missing_, best_;
 };

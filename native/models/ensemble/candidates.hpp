@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/ensemble/byte_table.hpp"
 #include "sparse_rows.hpp"
 #include "topk.hpp"
 
@@ -18,13 +19,15 @@ struct NearSide {
     std::int64_t most_postings;  // entries that a search reads, those of the rarest columns
 };
 
-// Training rows in a space where rows with the same labels lie together. n_dims 0: there is none.
+// Training rows in a space where rows with the same labels lie together. No dimensions: there is none.
+// A row is placed by its features and, if there are some, by units that see its features and are cut off at 0.
 struct LearnedSide {
-    const std::int8_t* projection;        // (n_features, n_dims), times the scale of the feature
+    ByteTable units;                      // (n_features, n_units), times the scale of the feature; n_units 0: none
+    const float *unit_scale, *unit_bias;
+    ByteTable projection;                 // (n_features + n_units, n_dims), times the scale of the feature or unit
     const float* projection_scale;
     const std::int8_t* rows;              // (n_rows, n_dims), times the scale of the row: vectors of length 1
     const float* row_scale;
-    std::int32_t n_dims;
     std::int32_t n_near, most_proposed;   // the nearest rows that are asked, the labels with most votes that are proposed
 };
 
@@ -98,7 +101,7 @@ struct AskedRows {
 // four of their nearest texts, what the regression tells and its rank, cosine to the centre, cosine to the name and its rank.
 inline constexpr std::int32_t kLearnedColumns = 4, kMeaningColumns = 9;
 inline std::int32_t n_table_columns(std::int32_t n_models, const Sides& sides) {
-    return 4 * n_models + 23 + (sides.learned.n_dims > 0 ? kLearnedColumns : 0) +
+    return 4 * n_models + 23 + (sides.learned.projection.dim > 0 ? kLearnedColumns : 0) +
            (sides.meaning.n_dims > 0 ? kMeaningColumns : 0);
 }
 
@@ -107,6 +110,8 @@ struct CandidateRoom {
     std::vector<float> near_sums, votes, place, shares, strengths, letter_shares, cosines, beside_sums, word_values;
     std::vector<std::int32_t> slots;
     std::vector<std::int32_t> touched_rows, touched_words, touched_names, touched_letters, touched_beside, touched_votes;
+    std::vector<float> units, place_values;
+    std::vector<std::int32_t> place_columns;
     std::vector<std::int8_t> small_place;
     std::vector<Scored> learned_rows, by_votes;
     std::vector<Scored> meaning_rows, by_meaning, by_told, by_name_meaning;

@@ -11,12 +11,11 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
-from labelwood.models.ensemble.learned_rows import in_bytes
 from labelwood.models.fit_input import TrainedOn
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.topk import TopK, empty
 
-N_NETWORKS = 3  # that are trained one by one and answer together: the mean of their margins
+N_NETWORKS = 2  # that are trained one by one and answer together: the mean of their margins
 N_HIDDEN = 512  # units of each
 # Texts have more features, most of them rare: linear models do better there.
 MOST_FEATURES = 5_000
@@ -74,6 +73,13 @@ class Network:
         )  # fmt: skip
         return top
 
+    def hidden(self, x: sparse.csr_matrix, n_threads: int | None) -> Floats:
+        """(n_rows, n_hidden): the hidden units of rows x of length 1."""
+        units = np.empty((x.shape[0], len(self.first_bias)), np.float32)
+        table = self.first * self.first_scale[:, None]
+        _native.sparse_rows_times_dense(row_pointers(x), column_ids(x), x.data, table, units, n_threads or 0)
+        return np.maximum(units + self.first_bias, np.float32(0))
+
     def arrays(self) -> Arrays:
         """The networks as the schema declares them."""
         return {name: getattr(self, name) for name in SCHEMA}
@@ -87,11 +93,12 @@ class Network:
 
 
 def training_memory(n_rows: int, n_features: int, n_labels: int) -> int:
-    """The bytes that training takes, from above; 0 where there is no network."""
+    """The bytes that training takes, and placing rows by the hidden units, from above; 0 where there is no network."""
     if n_features > MOST_FEATURES or n_rows * n_labels > MOST_WORK:
         return 0
     weights = (n_features + n_labels + 2) * N_HIDDEN
-    return 4 * (3 * weights + 2 * N_NETWORKS * weights + _BATCH * (3 * N_HIDDEN + 2 * n_labels))
+    placing = 4 * n_rows * N_NETWORKS * N_HIDDEN
+    return 4 * (3 * weights + 2 * N_NETWORKS * weights + _BATCH * (3 * N_HIDDEN + 2 * n_labels) + placing)
 
 
 def _trained(
@@ -108,3 +115,10 @@ def _trained(
         n_threads or 0, first, first_bias, second, second_bias,
     )  # fmt: skip
     return first, first_bias, second, second_bias
+
+
+def in_bytes(lines: Floats) -> tuple[Bytes, Floats]:
+    """(whole numbers from -127 to 127, what those of each line are multiplied with) that stand for the lines."""
+    largest = np.abs(lines).max(axis=1, initial=0)
+    scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    return np.rint(lines / scale[:, None]).astype(np.int8), scale

@@ -188,8 +188,11 @@ class Ranked:
         runs = [view.n_columns for view in views if view.kind == CHARACTERS]
         if letters is not None and runs != [letters.weights.shape[0]]:
             raise ModelFileError("ensemble: the characters of names are none of a view")
-        learned = LearnedRows.restore(part(_LEARNED, arrays), trained_on) if facts.get("learned") else None
         nets = Network.restore(part(_NETWORK, arrays), trained_on) if facts.get("network") else None
+        learned = None
+        if facts.get("learned"):
+            n_units = 0 if nets is None else len(nets.first_bias)
+            learned = LearnedRows.restore(part(_LEARNED, arrays), trained_on, n_units)
         dense = None
         if facts.get("dense"):  # earlier versions had none
             dense = DenseRows.restore(part(_DENSE, arrays), facts["dense"], trained_on)

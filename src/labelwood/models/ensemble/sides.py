@@ -101,7 +101,11 @@ class Sides:
         sides = _native.CandidateSides(self.n_features, np.log1p(self.label_counts).astype(np.float32))
         sides.near(**self.near.arrays(), n_near=near_rows.N_NEAR, most_postings=near_rows.MOST_POSTINGS)
         if self.learned is not None:
-            sides.learned(**self.learned.arrays(), n_near=learned_rows.N_NEAR, most_proposed=learned_rows.MOST_PROPOSED)
+            units, scale, bias = self._units()
+            sides.learned(
+                units=units, unit_scale=scale, unit_bias=bias, **self.learned.arrays(), n_near=learned_rows.N_NEAR,
+                most_proposed=learned_rows.MOST_PROPOSED,
+            )  # fmt: skip
         sides.beside(**self.beside.arrays(), n_sure=together.N_SURE, most_proposed=together.MOST_PROPOSED)
         if self.names is not None:
             sides.names(
@@ -162,8 +166,8 @@ class Sides:
             if view.kind == CHARACTERS and data.label_words is not None:
                 letters = LabelLetters.of(data.label_words, view, settings.n_threads)
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
-        learned = LearnedRows.of(data.x, data.y, settings.seed)
         network = Network.of(data.x, data.y, settings.seed, settings.n_threads)
+        learned = LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads)
         dense = None if meant is None else DenseRows.of(meant, data.y, settings.n_threads)
         return cls(
             models,
@@ -180,6 +184,13 @@ class Sides:
             dense,
             settings.favour,
         )
+
+    def _units(self) -> tuple[npt.NDArray[np.int8], Floats, Floats]:
+        """(table, scales, biases) of the hidden units by which the learned space places rows; there may be none."""
+        if self.network is None:
+            nothing = np.zeros(0, np.float32)
+            return np.zeros((self.n_features, 0), np.int8), np.zeros(self.n_features, np.float32), nothing
+        return self.network.first, self.network.first_scale, self.network.first_bias
 
     @property
     def columns(self) -> tuple[str, ...]:
