@@ -390,3 +390,29 @@ def test_a_named_language_is_told_of_the_trial_of_others(cli, tmp_path):
     rows.write_text("text,labels\n" + "".join(f"Der Hund Nummer {n} bellt,{'ab'[n % 2]}\n" for n in range(2500)))
     done = cli("train", rows, "--lang", "de", "--model", "popular", "--assign", "none", "--out", tmp_path / "m")
     assert "--lang auto would try dictionary forms and runs of letters on held-out rows too" in done.err
+
+
+def test_a_file_of_zeros_is_refused_in_a_short_line(cli, tmp_path):
+    zeros = tmp_path / "zeros.csv"
+    zeros.write_bytes(bytes(100_000))
+    done = cli("train", zeros, "--out", tmp_path / "m")
+    assert done.code == 2
+    assert "no column looks like text" in done.err
+    assert len(done.err) < 500
+    assert "\0" not in done.err
+
+
+def test_many_columns_are_not_all_listed(cli, tmp_path):
+    wide = tmp_path / "wide.csv"
+    wide.write_text(",".join(f"c{n}" for n in range(300)) + "\n" + ",".join("1" * 300) + "\n")
+    assert "c8, c9 and 290 more" in cli("train", wide, "--out", tmp_path / "m").err
+
+
+def test_nothing_is_learnt_from_a_file_that_is_no_table_of_the_tagger(cli, shop, tmp_path):
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("left,right\n1,2\n")
+    before = (shop[0] / "manifest.json").read_bytes()
+    done = cli("learn", shop[0], wrong)
+    assert done.code == 2
+    assert "has no header line, but the training table had one: name its columns (title, body, tags)" in done.err
+    assert (shop[0] / "manifest.json").read_bytes() == before
