@@ -385,7 +385,8 @@ def train(
     data: Dataset, settings: Settings, progress: Progress, memory: int | None = None
 ) -> tuple[Tagger | Model[Any, Any], list[str], list[str]]:
     """(the trained Tagger if the rows are texts, else the trained model; why it has these words; other notes)."""
-    from labelwood.cli.choices import words_choice
+    from labelwood.cli.choices import FEWEST_TO_TRY, words_choice
+    from labelwood.features.languages import AUTO as LANG_AUTO
     from labelwood.models.registry import AUTO, model_class, recommended_model
     from labelwood.tagger.tagger import Tagger
 
@@ -407,6 +408,8 @@ def train(
         notes = list(tagger.notes_)
         if lang != settings.lang:
             reasons = [f"words: {notes.pop(0)} (--lang none takes plain words)"]
+        elif lang not in (None, PLAIN, LANG_AUTO) and data.n_rows >= FEWEST_TO_TRY and not settings.features:
+            notes.append("--lang auto would try dictionary forms and runs of letters on held-out rows too")
         return tagger, reasons, notes
     settings.refuse_texts_options(data)
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
