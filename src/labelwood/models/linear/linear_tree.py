@@ -28,7 +28,7 @@ from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
 from labelwood.models.linear.search_bound import ASKED as ASKED_IN_SEARCH
 from labelwood.models.linear.search_bound import SMALLEST_LABELS, SearchBound, learned_bound
-from labelwood.models.linear.tree_choice import built_trees, given_tree, leaf_size
+from labelwood.models.linear.tree_choice import built_trees, given_tree
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
 from labelwood.models.linear.tree_update import (
     Update,
@@ -408,14 +408,9 @@ def _updated(
         changed,
     )
     trees, blocks = [], []
-    for number, (tree, of_tree) in enumerate(zip(state.trees, state.blocks, strict=True)):
+    for tree, of_tree in zip(state.trees, state.blocks, strict=True):
         grown, taught = updated_tree(
-            replace(update, max_leaf=leaf_size(settings, number)),
-            tree,
-            of_tree,
-            match_options(settings),
-            LINKS.index(settings.link),
-            data.progress,
+            update, tree, of_tree, match_options(settings), LINKS.index(settings.link), data.progress
         )
         trees.append(grown)
         blocks.append(taught)

@@ -28,9 +28,15 @@ from labelwood.progress import SILENT
 from labelwood.spreading import current_spread, even_ranges
 from labelwood.storage.steps import Key, current_steps
 
-# Children of a node and labels of a leaf in the wide trees of a forest, at most: Bonsai's 100 would leave the last of
+# Children of a node in the wide trees of a forest, at most, and labels of a leaf: Bonsai's 100 would leave the last of
 # the solver's groups of 16 nearly empty.
 WIDE = 96
+# From so many labels on leaves are as large as in the other trees: at 96 labels there were two to three times as many
+# nodes, and P@k the same within 0.15 (YSO-Finna-en and -fi, Debian-Depends with pairs of words, Rust-Commits).
+MANY_LABELS = 10_000
+# Children where two levels of them are needed anyway: on Rust-Commits P@3 of a forest was 0.2 better than with 96, and
+# the tree trained in four fifths of the time.
+WIDE_ON_TWO_LEVELS = 64
 # Values of a label's vector, at most: labels with many rows have tens of thousands, of which the smallest say nothing
 # and take most of the time and memory of the tree. One tree, means of two and four seeds, validation rows with pairs of
 # words, P@1/3/5 with and without: Debian-Depends 75.54/53.71/42.30 and 75.42/53.75/42.34, EURLEX57K 88.29/77.14/64.28
@@ -147,11 +153,12 @@ def built_tree(
     """
     y, weights = data.y, data.row_weights
     if _is_wide(settings, number):
+        max_leaf = settings.max_leaf if data.n_labels >= MANY_LABELS else min(settings.max_leaf, WIDE)
         tree = build_tree(
             "wide",
             vectors=vectors,
-            arity=min(settings.arity, WIDE),
-            max_leaf=leaf_size(settings, number),
+            arity=min(settings.arity, WIDE if data.n_labels <= WIDE * max_leaf else WIDE_ON_TWO_LEVELS),
+            max_leaf=max_leaf,
             max_iterations=WIDE_ITERATIONS,
             seed=settings.seed + number,
             n_threads=settings.n_threads,
@@ -185,11 +192,6 @@ def _weight_of_labels(data: FitInput) -> npt.NDArray[Any]:
     """The number of each label's rows, or the sum of their weights."""
     of_entries = None if data.row_weights is None else np.repeat(data.row_weights, np.diff(data.y.indptr))
     return np.bincount(data.y.indices, of_entries, minlength=data.n_labels)
-
-
-def leaf_size(settings: LinearTreeParams, number: int) -> int:
-    """The most labels in a leaf of tree `number` of a forest."""
-    return min(settings.max_leaf, WIDE) if _is_wide(settings, number) else int(settings.max_leaf)
 
 
 def _is_wide(settings: LinearTreeParams, number: int) -> bool:
