@@ -298,7 +298,7 @@ def _with_bound(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
         bounded = replace(first, slack=bound.slack, nodes=bound.nodes)
         return bounded.predict(rows, ASKED_IN_SEARCH, settings.n_threads)
 
-    bound = learned_bound(search, data.x, settings.seed)
+    bound = learned_bound(search, data.x, settings.seed, first.trees[0].max_depth)
     return replace(state, slack=bound.slack, nodes=bound.nodes)
 
 
