@@ -62,8 +62,9 @@ def test_the_fewest_nodes_that_keep_the_scores_are_taken(least):
         scores = np.full((x.shape[0], 2), 0.5 if bound.nodes >= least else 0.49, np.float32)
         return TopK(np.array([[1, 2]] * x.shape[0], np.int32), scores)
 
-    enough = [nodes for nodes in NODES if nodes >= least]
-    assert learned_bound(search, rows, seed=1) == SearchBound(3.0, enough[0] if enough else search_bound.MOST_NODES)
+    for depth in (1, 3):  # a tree of three levels is given nine times as many
+        enough = [nodes for nodes in (*NODES, search_bound.MOST_NODES) if depth**2 * nodes >= least]
+        assert learned_bound(search, rows, seed=1, depth=depth) == SearchBound(3.0, depth**2 * enough[0])
 
 
 def test_score_kept_is_a_share_of_the_sum():

@@ -301,7 +301,7 @@ def _with_bound(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
         bounded = replace(first, slack=bound.slack, nodes=bound.nodes)
         return bounded.predict(rows, ASKED_IN_SEARCH, settings.n_threads)
 
-    bound = learned_bound(search, data.x, settings.seed)
+    bound = learned_bound(search, data.x, settings.seed, first.trees[0].max_depth)
     slack = bound.slack if len(state.trees) == 1 else FOREST_SLACK * bound.slack
     return replace(state, slack=slack, nodes=bound.nodes)
 

@@ -32,7 +32,8 @@ SLACKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 LEAST_KEPT = 0.98
 # Where a model is unsure, an exact search goes through a large part of the tree for labels that are wrong anyway. What
 # counts is the sum of the answers' scores, each about the probability that it is right. 6 nodes beside five lose
-# 0/0.02/0.04 of P@1/3/5 on the validation rows of YSO-Finna-en, 0.02/0.01/0.05 of Rust-Commits, less of four others.
+# 0/0.02/0.04 of P@1/3/5 on the validation rows of YSO-Finna-en, 0/0.01/0.05 of Rust-Commits, less of four others. (For
+# trees with one level of nodes below the root; for d levels d^2 times as many.)
 NODES = (6, 10, 16, 24, 36, 54)
 MOST_NODES = 128
 LEAST_SCORE = 0.999
@@ -42,23 +43,28 @@ ROWS = 1000
 FEATURES_KEPT = 0.5
 
 
-def learned_bound(search: Search, x: sparse.csr_matrix, seed: int) -> SearchBound:
-    """The tightest bound that keeps nearly all answers of some training rows that lost half of their features."""
+def learned_bound(search: Search, x: sparse.csr_matrix, seed: int, depth: int = 1) -> SearchBound:
+    """The tightest bound that keeps nearly all answers of some training rows that lost half of their features.
+
+    depth: levels of nodes below the root. Every leaf wants a path of so many nodes, and several are tried on every
+    level; the easy rows that are asked here would not show it.
+    """
     rng = np.random.default_rng(seed)
     rows = x[np.sort(rng.permutation(x.shape[0])[:ROWS])]
     values = np.where(rng.random(rows.nnz) < FEATURES_KEPT, rows.data, 0).astype(np.float32)
     rows = sparse.csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
     rows.eliminate_zeros()
-    without = search(rows, SearchBound(0.0, MOST_NODES))
+    factor = max(1, depth) ** 2
+    without = search(rows, SearchBound(0.0, factor * MOST_NODES))
     best = 0.0
     for slack in SLACKS:
-        if share_kept(without, search(rows, SearchBound(slack, MOST_NODES))) < LEAST_KEPT:
+        if share_kept(without, search(rows, SearchBound(slack, factor * MOST_NODES))) < LEAST_KEPT:
             break
         best = slack
-    for nodes in NODES:
+    for nodes in (factor * fewest for fewest in NODES):
         if score_kept(without, search(rows, SearchBound(0.0, nodes))) >= LEAST_SCORE:
             return SearchBound(best, nodes)
-    return SearchBound(best, MOST_NODES)
+    return SearchBound(best, factor * MOST_NODES)
 
 
 def share_kept(without: TopK, bounded: TopK) -> float:
