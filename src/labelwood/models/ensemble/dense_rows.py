@@ -13,7 +13,7 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import DataError, ModelFileError
 from labelwood.models.ensemble.label_words import usual_name, without_namespace
-from labelwood.models.ensemble.learned_rows import in_bytes
+from labelwood.models.ensemble.network import in_bytes
 from labelwood.models.ensemble.pairs import Floats
 from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.text_meaning import NO_ENCODER, TextMeaning
