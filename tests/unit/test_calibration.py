@@ -14,7 +14,7 @@ from labelwood.calibration.fitted import FittedCalibration, bands_of
 from labelwood.calibration.held_out import HeldOut, as_unseen, held_out, parts_of, places
 from labelwood.calibration.isotonic import learnt_curve, pooled
 from labelwood.calibration.label_odds import VARIANCE, learnt_odds, with_odds
-from labelwood.calibration.row_context import PLAIN, _logistic, learnt_context
+from labelwood.calibration.row_context import LOOKED, PLAIN, _logistic, learnt_context
 from labelwood.calibration.rule import Assignment
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.errors import DataError, ModelFileError, ParamError
@@ -301,6 +301,17 @@ def test_a_context_does_not_depend_on_the_order_of_answers():
     context = learnt_context(held.top, hit_matrix(held.top, held.y).hit.astype(bool))
     back = TopK(held.top.labels[:, ::-1], held.top.scores[:, ::-1])
     assert context.refined(back)[:, ::-1] == pytest.approx(context.refined(held.top), abs=1e-5)
+
+
+def test_places_are_counted_in_parts(monkeypatch):
+    held, _ = answers(n_rows=500, width=20)
+    context = learnt_context(held.top, hit_matrix(held.top, held.y).hit.astype(bool))
+    at_once = context.refined(held.top)
+    assert context.refined(TopK(held.top.labels[:0], held.top.scores[:0])).shape == (0, 20)
+    monkeypatch.setattr("labelwood.calibration.row_context._MOST_COMPARED", 700)
+    assert np.array_equal(context.refined(held.top), at_once)
+    better = (held.top.scores[0, :LOOKED, None] > held.top.scores[0]).sum(axis=0)
+    assert context._numbers(held.top, held.top)[2][0] == pytest.approx(np.log1p(better))
 
 
 def test_weights_are_those_of_a_logistic_regression():

@@ -26,6 +26,7 @@ _EDGE = 1e-4  # no chance is surer than this
 _DRAWN = 1.0  # how strongly weights are drawn to PLAIN: as by about so many answers
 _STEPS = 20
 _MOST_ANSWERS = 200_000  # four weights need no more
+_MOST_COMPARED = 4_000_000  # scores that are compared at once, to spare memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,9 @@ class RowContext:
         first = among.cut(LOOKED)
         others = np.where(first.labels != PAD, self.curve(first.scores), 0.0)
         # Equal scores share a place, so that the answers of a row may come in any order.
-        place = np.zeros(top.labels.shape, np.int64)
-        for column in range(first.k):
-            place += first.scores[:, column : column + 1] > top.scores
+        step = max(1, _MOST_COMPARED // (top.k * LOOKED))
+        parts = [slice(at, at + step) for at in range(0, max(1, len(top)), step)]
+        place = np.concatenate([(first.scores[at, None, :] > top.scores[at, :, None]).sum(axis=2) for at in parts])
         chance = self.curve(top.scores)
         rivals = others.sum(axis=1, keepdims=True) - np.where(place < LOOKED, chance, 0.0)
         sure = np.clip(chance, _EDGE, 1 - _EDGE)

@@ -137,7 +137,7 @@ class OneVsAll(WeighedModel[OneVsAllParams, FittedOneVsAll]):
             nodes=nodes,
             options=solver_options(settings, settings.C),
             progress=data.progress,
-            what="labels",
+            what="groups of labels",
             row_cost=data.row_weights,
         )
         return FittedOneVsAll(settings, data.trained_on(), rank, blocks)
