@@ -10,8 +10,8 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import DataError, ModelFileError, ParamError
-from labelwood.models.ensemble import dense_rows
-from labelwood.models.ensemble.dense_rows import DenseRows, MeantTexts, as_columns, inverse, product, spoken
+from labelwood.models.ensemble import cross_fitting, dense_rows
+from labelwood.models.ensemble.dense_rows import WITH_WORDS, DenseRows, MeantTexts, as_columns, inverse, product, spoken
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.pairs import beside_each_other
@@ -192,6 +192,22 @@ def test_an_explanation_names_the_similar_texts(trained):
     label = int(new.y.indices[0])
     sides = [c.side for c in trained.explain(new, label).contributions]
     assert any("of the 10 most similar texts by meaning have it" in side for side in sides)
+    assert any(side.startswith("the words and meaning say") for side in sides)
+
+
+def test_one_classifier_a_label_sees_words_and_vectors_where_that_is_quick(trained, folder, monkeypatch):
+    sides = trained.fitted_.ranked.sides
+    assert sides.by_label == ("words", WITH_WORDS)
+    new = problem(2, 5)
+    rows = sides.rows(new.features(), new.texts, 1)
+    seen = sides.seen(rows, 2).toarray()
+    assert seen.shape == (5, sides.n_features + WIDTH) == (5, sides.models[2].n_features)
+    np.testing.assert_array_equal(seen[:, : sides.n_features], new.features().toarray())
+    np.testing.assert_array_equal(seen[:, sides.n_features :], sides.dense.meaning.vectors(new.texts, 1))
+    values = problem(0).features().nnz
+    monkeypatch.setattr(cross_fitting, "_BY_LABEL_WORK", N_LABELS * values)
+    slower = Ensemble(**settings_of(folder)).fit(problem(0))
+    assert slower.fitted_.ranked.sides.by_label == ("words",)
 
 
 def test_another_encoder_is_refused(trained, tmp_path):

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.dense_rows import MeantTexts, as_columns
+from labelwood.models.ensemble.dense_rows import WITH_WORDS, MeantTexts, as_columns, with_words
 from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.network import training_memory as network_memory
@@ -147,9 +147,12 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
 
 
 def quick_by_label(data: FitInput, texts: TextRows) -> tuple[str, ...]:
-    """What one classifier a label sees: the features, where that is quick and there are no views beside them."""
+    """What one classifier a label sees, where that is quick: the features if there are no views, and dense vectors."""
     quick = data.x.nnz * data.n_labels <= _BY_LABEL_WORK
-    return ("words",) if quick and not texts.views else ()
+    seen = ("words",) if quick and not texts.views else ()
+    if texts.meant is None or (data.x.nnz + texts.meant.rows.size) * data.n_labels > _BY_LABEL_WORK:
+        return seen
+    return (*seen, WITH_WORDS)
 
 
 def with_unseen(data: FitInput, seed: int) -> FitInput:
@@ -182,6 +185,8 @@ def trained_sides(
         seen = replace(data, x=x, feature_names=None, column_names=None)
         models.append(planned[view.kind].trained(seen, f"{what}{view.kind}"))
     matrices = {"words": data.x, **{view.kind: matrix for view, matrix in texts.views}}
+    if WITH_WORDS in by_label and texts.meant is not None:
+        matrices[WITH_WORDS] = with_words(data.x, as_columns(texts.meant.rows))
     for kind in by_label:
         seen = replace(data, x=matrices[kind], feature_names=None, column_names=None)
         models.append(planned["by label"].trained(seen, f"{what}{kind}, label by label"))

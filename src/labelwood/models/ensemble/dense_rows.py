@@ -12,9 +12,10 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import DataError, ModelFileError
+from labelwood.matrices import normalized_rows
 from labelwood.models.ensemble.label_words import usual_name, without_namespace
 from labelwood.models.ensemble.network import in_bytes
-from labelwood.models.ensemble.pairs import Floats
+from labelwood.models.ensemble.pairs import Floats, beside_each_other
 from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.text_meaning import NO_ENCODER, TextMeaning
 from labelwood.models.fit_input import FitInput, TrainedOn
@@ -28,6 +29,8 @@ _RIDGE = 1.0
 # text that has it; first ten: how many of the ten nearest have it; rank by the votes; told: what a regression on the
 # vector says, and its rank; centre: cosine to the mean of the label's texts; name: cosine to its name, and its rank
 COLUMNS = ("votes", "closest", "first ten", "rank", "told", "told rank", "centre", "name", "name rank")
+
+WITH_WORDS = "words and meaning"  # what a model sees that is given features and vectors
 
 SCHEMA: Schema = {
     "rows": ArrayRule("int8", ("n_kept", "n_dims")),
@@ -136,6 +139,11 @@ def as_columns(vectors: Floats) -> sparse.csr_matrix:
     n, width = vectors.shape
     columns = np.tile(np.arange(width, dtype=np.int32), n)
     return sparse.csr_matrix((vectors.reshape(-1), columns, np.arange(n + 1) * width), shape=(n, width))
+
+
+def with_words(x: sparse.csr_matrix, vectors: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Rows of features, of length 1, with the columns of the vectors behind them."""
+    return beside_each_other([normalized_rows(x), vectors])
 
 
 def product(left: npt.NDArray[Any], right: npt.NDArray[Any], n_threads: int | None) -> Floats:

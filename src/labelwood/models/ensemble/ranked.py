@@ -182,7 +182,8 @@ class Ranked:
         by_label = tuple(facts.get("by_label", ()))  # earlier versions had none
         if len(models) != 1 + len(views) + len(by_label):
             raise ModelFileError(f"ensemble: {len(views)} views of texts need a member each beside the first")
-        if not set(by_label) <= {"words", *(view.kind for view in views)}:
+        with_vectors = [dense_rows.WITH_WORDS] if facts.get("dense") else []
+        if not set(by_label) <= {"words", *(view.kind for view in views), *with_vectors}:
             raise ModelFileError(f"ensemble: there is no view {by_label!r:.80} for a member to see")
         letters = LabelLetters.restore(part(_LETTERS, arrays), trained_on) if facts["letters"] else None
         runs = [view.n_columns for view in views if view.kind == CHARACTERS]

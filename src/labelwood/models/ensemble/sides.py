@@ -26,7 +26,7 @@ from labelwood.models.ensemble import (
     together,
 )
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.dense_rows import DenseRows, MeantTexts
+from labelwood.models.ensemble.dense_rows import WITH_WORDS, DenseRows, MeantTexts, with_words
 from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.learned_rows import LearnedRows
@@ -275,6 +275,8 @@ class Sides:
 
     def seen(self, rows: sparse.csr_matrix, model: int) -> sparse.csr_matrix:
         """The columns that one of the models sees."""
+        if model >= len(self.models) - len(self.by_label) and self.by_label[model - len(self.models)] == WITH_WORDS:
+            return with_words(rows[:, : self.n_features], rows[:, self._first_said + self._n_said :])
         begin, end = self._columns[model]
         return rows if (begin, end) == (0, rows.shape[1]) else rows[:, begin:end]
 
@@ -305,6 +307,8 @@ class Sides:
             columns.append((0 if view.kind == PAIRS else end, end + view.n_columns))
             end += view.n_columns
         seen = dict(zip(("words", *self.kinds), columns, strict=True))
+        if self.dense is not None:  # its columns are in two places, see `seen`; here is how many they are
+            seen[WITH_WORDS] = (0, self.n_features + self.dense.width)
         return *columns, *(seen[what] for what in self.by_label)
 
     @property

@@ -79,8 +79,13 @@ class TextMeaning:
     @classmethod
     def restored(cls, facts: Any) -> TextMeaning:
         """The encoder that a folder names; ModelFileError if the words are damaged."""
-        kinds: dict[str, Any] = {"encoder": str, "text_model": (str, type(None)), "max_tokens": int}
-        kinds |= {"width": int, "sha256": str}
+        kinds: dict[str, Any] = {
+            "encoder": str,
+            "text_model": (str, type(None)),
+            "max_tokens": int,
+            "width": int,
+            "sha256": str,
+        }
         fine = isinstance(facts, Mapping) and set(facts) == set(kinds)
         if not fine or not all(isinstance(facts[name], kind) for name, kind in kinds.items()) or facts["width"] < 1:
             raise ModelFileError(f"ensemble: a text encoder is told by {', '.join(kinds)}, but here {facts!r:.120}")
