@@ -64,7 +64,8 @@ def main() -> None:
         tell_unseen(top, train, test)
         for favour in options.favour:
             sides = replace(model.fitted_.ranked.sides, favour=favour)
-            top = sides.best(model._rows(test), max(KS), model.fitted_.ranked.ranker, 1)
+            ranked = model.fitted_.ranked
+            top = sides.best(model._rows(test), max(KS), ranked.ranker, 1, ranked.first)
             print(f"    favour {favour:g}: {told(top, train, test)}", flush=True)
             tell_unseen(top, train, test)
         if options.single:

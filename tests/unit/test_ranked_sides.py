@@ -19,6 +19,7 @@ from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import N_NEAR, NearRows
 from labelwood.models.ensemble.pairs import beside_each_other
+from labelwood.models.ensemble.ranked import Ranked, likely
 from labelwood.models.ensemble.sides import Sides, column_names
 from labelwood.models.ensemble.text_view import largest_of_rows
 from labelwood.models.ensemble.together import Together
@@ -85,6 +86,57 @@ def test_saved_and_loaded(trained, data, tmp_path):
     before, after = trained.predict(data, 7), loaded.predict(data, 7)
     np.testing.assert_array_equal(before.labels, after.labels)
     np.testing.assert_array_equal(before.scores, after.scores)
+
+
+def test_the_chances_of_other_candidates_are_looked_at(trained, data):
+    ranked = trained.fitted_.ranked
+    keys, table = ranked.sides.table(data.x[:40], 1)
+    chances = likely(ranked.first.margins(table, 1))
+    again = ranked.sides.again(keys, chances, 2)
+    shares = ranked.sides.beside.shares.toarray()
+    for row in range(0, 40, 9):
+        mine = keys // N_LABELS == row
+        labels, p = keys[mine] % N_LABELS, chances[mine]
+        order = np.lexsort((labels, -p))
+        wanted = np.zeros((len(p), 8))
+        wanted[:, 0], wanted[order, 1] = p, np.arange(len(p))
+        for i, best in enumerate(order[:10]):
+            wanted[:, 2] += p[best] * shares[labels[best], labels]
+            if i < 3:
+                wanted[:, 3 + i] = shares[labels[best], labels]
+                wanted[best, 3 + i] = -1
+        wanted[:, 6], wanted[:, 7] = p.max(), p.sum()
+        np.testing.assert_allclose(again[mine], wanted, rtol=1e-5, atol=1e-6)
+    assert again[:, 2].max() > 0
+
+
+def test_answers_are_those_of_both_rankers(trained, data):
+    ranked = trained.fitted_.ranked
+    keys, table = ranked.sides.table(data.x[:40], 1)
+    chances = likely(ranked.first.margins(table, 1))
+    second = likely(ranked.ranker.margins(np.hstack([table, ranked.sides.again(keys, chances, 1)]), 1))
+    top = trained.predict(data.x[:40], 5)
+    for row in range(40):
+        mine = keys // N_LABELS == row
+        order = np.lexsort((keys[mine], -second[mine]))[:5]
+        np.testing.assert_array_equal(top.labels[row], keys[mine][order] % N_LABELS)
+        np.testing.assert_allclose(top.scores[row], second[mine][order], rtol=1e-6)
+
+
+def test_folders_of_earlier_versions_have_one_ranker(trained, data):
+    ranked = trained.fitted_.ranked
+    facts = {name: value for name, value in ranked.facts().items() if name != "first"}
+    arrays = {name: array for name, array in ranked.arrays().items() if not name.startswith("first.")}
+    arrays |= {f"ranker.{name}": array for name, array in ranked.first.arrays().items()}
+    assert set(Ranked.schema(facts)) == set(arrays)
+    trained_on = trained.fitted_.trained_on
+    old = Ranked.restore(arrays, facts, ranked.sides.models, trained_on, 0.0)
+    assert old.first is None
+    keys, table = old.sides.table(data.x[:9], 1)
+    top = old.predict(data.x[:9], 3, 1)
+    for row in range(9):
+        mine = likely(old.ranker.margins(table[keys // N_LABELS == row], 1))
+        np.testing.assert_allclose(top.scores[row], np.sort(mine)[::-1][:3], rtol=1e-6)
 
 
 def test_a_row_alone_is_answered_as_among_others(trained, data):

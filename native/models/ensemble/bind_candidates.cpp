@@ -239,11 +239,12 @@ nb::tuple table(const SidesHolder& holder, In<std::int64_t> starts, In<std::int3
 
 float chance_of(float margin, float weight) { return static_cast<float>(weight / (1 + std::exp(-static_cast<double>(margin)))); }
 
+constexpr std::int64_t kSpare = 20, kOfEach = 4;  // candidates that are looked at closely: so many, and of each that is wanted
+
 // Fills room.sums with the margins of the candidates that may be among the k best, and room.items with their numbers: gives back how many.
 // The first trees look at all candidates. Those behind, which add less and less, look at the best by then.
 std::int64_t rank_candidates(const QuickTrees& trees, const float* favour, std::int32_t n_columns, std::int32_t k, CandidateRoom& room) {
     constexpr std::size_t kFirstTrees = 40;
-    constexpr std::int64_t kSpare = 20, kOfEach = 4;
     const auto n = static_cast<std::int64_t>(room.labels.size());
     const std::int64_t kept = std::min(n, kSpare + kOfEach * k);
     const std::size_t first = kept < n ? std::min(kFirstTrees, trees.n_trees()) : trees.n_trees();
@@ -267,12 +268,71 @@ std::int64_t rank_candidates(const QuickTrees& trees, const float* favour, std::
     return kept;
 }
 
-void top_k(const SidesHolder& holder, const TreesHolder& ranker, In<std::int64_t> starts, In<std::int32_t> columns, In<float> values,
+// The same with two rankers: the first looks at all candidates; the second at the likeliest, and at what the first one's chances say.
+std::int64_t rank_twice(const QuickTrees& first, const QuickTrees& trees, const Sides& sides, std::int32_t n_columns, std::int32_t k, CandidateRoom& room) {
+    const auto n = static_cast<std::int64_t>(room.labels.size());
+    const std::int64_t kept = std::min(n, kSpare + kOfEach * k);
+    room.items.resize(room.labels.size());
+    std::iota(room.items.begin(), room.items.end(), 0);
+    room.sums.assign(room.labels.size(), first.base());
+    first.add(room.table.data(), room.items.data(), n, n_columns, 0, first.n_trees(), room.sums.data());
+    room.chances.resize(room.labels.size());
+    for (std::int64_t i = 0; i < n; ++i) room.chances[i] = chance_of(static_cast<float>(room.sums[i]), 1.0f);
+    room.second.resize(room.labels.size() * kSecondColumns);
+    look_again(sides.beside, room.labels.data(), room.chances.data(), n, room, room.second.data());
+    if (kept < n) {
+        const auto worth = [&](std::int32_t i) { return sides.favour ? room.chances[i] * sides.favour[room.labels[i]] : room.chances[i]; };
+        // Equal ones by label: the order of candidates is not to matter.
+        std::nth_element(room.items.begin(), room.items.begin() + kept, room.items.end(), [&](std::int32_t a, std::int32_t b) {
+            return worth(a) != worth(b) ? worth(a) > worth(b) : room.labels[a] < room.labels[b];
+        });
+    }
+    const std::int32_t n_all = n_columns + kSecondColumns;
+    room.shown.resize(static_cast<std::size_t>(kept * n_all));
+    room.places.resize(static_cast<std::size_t>(kept));
+    std::iota(room.places.begin(), room.places.end(), 0);
+    for (std::int64_t i = 0; i < kept; ++i) {
+        const std::int64_t item = room.items[i];
+        float* shown = std::copy_n(room.table.data() + item * n_columns, n_columns, room.shown.data() + i * n_all);
+        std::copy_n(room.second.data() + item * kSecondColumns, kSecondColumns, shown);
+    }
+    room.second_sums.assign(static_cast<std::size_t>(kept), trees.base());
+    trees.add(room.shown.data(), room.places.data(), kept, n_all, 0, trees.n_trees(), room.second_sums.data());
+    for (std::int64_t i = 0; i < kept; ++i) room.sums[room.items[i]] = room.second_sums[i];
+    return kept;
+}
+
+void look_again_at(const SidesHolder& holder, In<std::int64_t> counts, In<std::int32_t> labels, In<float> chances, int n_threads, Out2<float> columns) {
+    const Sides& sides = holder.sides;
+    need(sides.beside.shares.starts, "companions are missing");
+    need(labels.size() == chances.size() && columns.shape(0) == labels.size() && columns.shape(1) == kSecondColumns,
+         "candidates have a label, a chance and a line of columns each");
+    std::vector<std::int64_t> starts(counts.size() + 1, 0);
+    for (std::size_t row = 0; row < counts.size(); ++row) {
+        need(counts.data()[row] >= 0, "a row has candidates or none");
+        starts[row + 1] = starts[row] + counts.data()[row];
+    }
+    need(starts.back() == static_cast<std::int64_t>(labels.size()), "the rows have other numbers of candidates");
+    for (std::size_t row = 0; row < counts.size(); ++row)
+        for (std::int64_t i = starts[row]; i < starts[row + 1]; ++i)
+            need(labels.data()[i] >= (i > starts[row] ? labels.data()[i - 1] + 1 : 0) && labels.data()[i] < sides.n_labels,
+                 "the labels of a row's candidates rise");
+    WithoutGil released;
+    parallel_for(static_cast<std::int64_t>(counts.size()), n_threads, 64, [&](std::int64_t row, int) {
+        thread_local CandidateRoom room;
+        if (room.slots.size() < static_cast<std::size_t>(sides.n_labels)) room.slots.resize(static_cast<std::size_t>(sides.n_labels), -1);
+        look_again(sides.beside, labels.data() + starts[row], chances.data() + starts[row], counts.data()[row], room,
+                   columns.data() + starts[row] * kSecondColumns);
+    });
+}
+
+void top_k(const SidesHolder& holder, const TreesHolder& ranker, const TreesHolder* first, In<std::int64_t> starts, In<std::int32_t> columns, In<float> values,
            std::int64_t first_said, In2<std::int32_t> labels, In2<float> scores, std::int32_t n_models, int n_threads,
            Out2<std::int32_t> best_labels, Out2<float> chances) {
     const AskedRows asked = checked_rows(holder, starts, columns, values, first_said, labels, scores, n_models);
     const std::int32_t n_columns = n_table_columns(n_models, holder.sides);
-    need(ranker.n_features == n_columns, "the ranker knows another table");
+    need(ranker.n_features == n_columns + (first ? kSecondColumns : 0) && (!first || first->n_features == n_columns),
+         "the ranker knows another table");
     need(static_cast<std::int64_t>(best_labels.shape(0)) == asked.rows.n_rows && best_labels.shape(1) >= 1 &&
              chances.shape(0) == best_labels.shape(0) && chances.shape(1) == best_labels.shape(1),
          "labels and chances must be (n rows, k)");
@@ -282,7 +342,8 @@ void top_k(const SidesHolder& holder, const TreesHolder& ranker, In<std::int64_t
     parallel_for(asked.rows.n_rows, n_threads, 8, [&](std::int64_t row, int) {
         thread_local CandidateRoom room;
         gather_candidates(holder.sides, asked, row, room);
-        const std::int64_t n = rank_candidates(ranker.trees, favour, n_columns, k, room);
+        const std::int64_t n = first ? rank_twice(first->trees, ranker.trees, holder.sides, n_columns, k, room)
+                                     : rank_candidates(ranker.trees, favour, n_columns, k, room);
         room.best.resize(static_cast<std::size_t>(k));
         TopKHeap heap(room.best.data(), k);
         for (std::int64_t i = 0; i < n; ++i) {
@@ -321,7 +382,9 @@ void bind_candidates(nb::module_& m) {
         .def("favour", &SidesHolder::favour, "weights"_a, "What the chance of each label is multiplied with.")
         .def("table", &table, "starts"_a, "columns"_a, "values"_a, "first_said"_a, "labels"_a, "scores"_a, "n_models"_a, "n_threads"_a,
              "(candidates of each row, their labels, what is known of each) for rows and the models' answers to them.")
-        .def("top_k", &top_k, "ranker"_a, "starts"_a, "columns"_a, "values"_a, "first_said"_a, "labels"_a, "scores"_a, "n_models"_a,
+        .def("look_again", &look_again_at, "counts"_a, "labels"_a, "chances"_a, "n_threads"_a, "columns"_a,
+             "Fill columns with what the chances of each row's candidates by a first ranker say of each of them.")
+        .def("top_k", &top_k, "ranker"_a, "first"_a.none(), "starts"_a, "columns"_a, "values"_a, "first_said"_a, "labels"_a, "scores"_a, "n_models"_a,
              "n_threads"_a, "best_labels"_a, "chances"_a, "Fill best_labels and chances with the candidates that the ranker likes best.");
 }
 

@@ -568,4 +568,37 @@ void gather_candidates(const Sides& sides, const AskedRows& asked, std::int64_t 
     Gatherer(sides, asked, row, room).run();
 }
 
+void look_again(const BesideSide& beside, const std::int32_t* labels, const float* chances, std::int64_t n, CandidateRoom& room, float* columns) {
+    constexpr std::size_t kLikeliest = 10, kOneByOne = 3;
+    room.order.resize(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) {
+        room.order[i] = {chances[i], labels[i]};
+        room.slots[labels[i]] = static_cast<std::int32_t>(i);
+    }
+    std::sort(room.order.begin(), room.order.end(), better);  // sums do not depend on the order of the candidates
+    float total = 0;
+    for (const Scored& one : room.order) total += one.score;
+    const std::size_t n_likely = std::min(kLikeliest, room.order.size());
+    for (std::size_t rank = 0; rank < room.order.size(); ++rank) {
+        float* known = columns + static_cast<std::int64_t>(room.slots[room.order[rank].label]) * kSecondColumns;
+        known[0] = room.order[rank].score;
+        known[1] = std::min(static_cast<float>(rank), kWorstRank);
+        known[2] = 0.0f;
+        for (std::size_t i = 0; i < kOneByOne; ++i) known[3 + i] = i == rank || i >= n_likely ? -1.0f : 0.0f;
+        known[6] = room.order[0].score;
+        known[7] = total;
+    }
+    for (std::size_t i = 0; i < n_likely; ++i) {
+        const Scored likely = room.order[i];
+        for (std::int64_t p = beside.shares.starts[likely.label]; p < beside.shares.starts[likely.label + 1]; ++p) {
+            const std::int32_t slot = room.slots[beside.shares.columns[p]];
+            if (slot < 0 || beside.shares.columns[p] == likely.label) continue;
+            float* known = columns + static_cast<std::int64_t>(slot) * kSecondColumns;
+            known[2] += likely.score * beside.shares.values[p];
+            if (i < kOneByOne) known[3 + i] = beside.shares.values[p];
+        }
+    }
+    for (std::int64_t i = 0; i < n; ++i) room.slots[labels[i]] = -1;
+}
+
 }  // namespace lw

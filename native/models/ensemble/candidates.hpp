@@ -123,10 +123,21 @@ struct CandidateRoom {
     std::vector<std::int32_t> labels;  // the candidates of the last row
     std::vector<float> table;          // (n candidates, n columns)
     std::vector<std::int32_t> items, rare_first;
-    std::vector<double> sums;
+    std::vector<double> sums, second_sums;
+    std::vector<float> shown;               // the table of the candidates that are looked at twice
+    std::vector<std::int32_t> places;
+    std::vector<float> chances, second;  // what a first ranker gives each candidate; what these chances say of each
 };
 
 // Fills room.labels, in no order, and room.table with the candidates of one row.
 void gather_candidates(const Sides& sides, const AskedRows& asked, std::int64_t row, CandidateRoom& room);
+
+// Columns that the chances of a row's candidates by a first ranker give each of them: chance, rank, the shares of the ten
+// likeliest labels' rows that have it, times their chances, added up; the shares of the three likeliest one by one (-1: it is
+// this label, or there is none); the largest chance, the sum of all.
+inline constexpr std::int32_t kSecondColumns = 8;
+
+// Fills columns (n, kSecondColumns) for n different labels; room.slots must have room for all labels.
+void look_again(const BesideSide& beside, const std::int32_t* labels, const float* chances, std::int64_t n, CandidateRoom& room, float* columns);
 
 }  // namespace lw

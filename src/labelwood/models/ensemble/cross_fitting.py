@@ -17,8 +17,8 @@ from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.network import training_memory as network_memory
 from labelwood.models.ensemble.pairs import beside_each_other, ranks_within
 from labelwood.models.ensemble.params import EnsembleParams
-from labelwood.models.ensemble.ranked import Ranked, hits_of
-from labelwood.models.ensemble.sides import Sides, column_names
+from labelwood.models.ensemble.ranked import Ranked, hits_of, likely
+from labelwood.models.ensemble.sides import AGAIN, Sides, column_names
 from labelwood.models.ensemble.text_meaning import NO_ENCODER
 from labelwood.models.ensemble.text_view import KINDS, MOST_OF_ROW, PAIRS, TextView
 from labelwood.models.fit_input import FitInput
@@ -31,6 +31,7 @@ _ONE_PART = 4
 _PARTS = 3
 NO_VIEWS = "none"  # no views
 _UNSEEN, _RARE_ROWS = 0.05, 20  # share of the labels of few rows that the sides never see while the ranker learns
+_FIRST_TREES = 50  # of the ranker whose chances the other one sees
 _JUDGED_AT = 5  # labels of a row that decide whether a view is kept
 _JUDGED_ROWS, _JUDGED_TREES = 6000, 75  # of the small rankers that decide it
 # Labels times stored values up to which one classifier a label is trained too: in some seconds.
@@ -111,9 +112,9 @@ def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember],
     """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers; planned: as in `learnt`."""
     learned = learnt(settings, planned, data)
     data.progress.step("ranker", 0, 1)
-    ranker = learned.lessons.ranker(settings)
+    first, ranker = learned.lessons.rankers(settings)
     data.progress.step("ranker", 1, 1)
-    return Ranked(trained_sides(settings, planned, data, learned.texts, learned.by_label, ""), ranker)
+    return Ranked(trained_sides(settings, planned, data, learned.texts, learned.by_label, ""), ranker, first)
 
 
 def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Learnt:
@@ -196,11 +197,15 @@ def trained_sides(
 
 @dataclass(frozen=True)
 class Lessons:
-    """What sides say of rows that they have not seen: candidates, what is known of each, the labels of the rows."""
+    """What sides say of rows that they have not seen: candidates, what is known of each, the labels of the rows.
+
+    asked: the sides, with the number of rows that each was asked about, in their order.
+    """
 
     keys: npt.NDArray[np.int64]
     table: npt.NDArray[np.float32]
     y: sparse.csr_matrix
+    asked: tuple[tuple[Sides, int], ...] = ()
 
     @classmethod
     def of(
@@ -214,11 +219,28 @@ class Lessons:
             tables.append(table)
             n_before += y.shape[0]
         labels = sparse.vstack([y for _, _, y in answered], format="csr")
-        return cls(np.concatenate(keys), np.concatenate(tables), labels)
+        asked = tuple((sides, y.shape[0]) for sides, _, y in answered)
+        return cls(np.concatenate(keys), np.concatenate(tables), labels, asked)
 
-    def ranker(self, settings: EnsembleParams) -> BoostedTrees:
-        """A ranker that learnt from all of it."""
-        return BoostedTrees.fit(self.table, hits_of(self.keys, self.y), settings.seed, settings.n_threads)
+    def rankers(self, settings: EnsembleParams) -> tuple[BoostedTrees, BoostedTrees]:
+        """(a small ranker, one that sees its chances too), learnt from all of it.
+
+        The second one learns from chances that small rankers of the other half of the rows give.
+        """
+        hits, seed, n_threads = hits_of(self.keys, self.y), settings.seed, settings.n_threads
+        rows, n_labels = self.keys // self.y.shape[1], self.y.shape[1]
+        chances = np.empty(len(hits), np.float32)
+        for half in (rows % 2 == 0, rows % 2 == 1):
+            other = BoostedTrees.fit(self.table[~half], hits[~half], seed, n_threads, _FIRST_TREES)
+            chances[half] = likely(other.margins(self.table[half], n_threads))
+        again, n_before = [], 0
+        for sides, n_rows in self.asked:
+            begin, end = np.searchsorted(rows, (n_before, n_before + n_rows))
+            again.append(sides.again(self.keys[begin:end] - n_before * n_labels, chances[begin:end], n_threads))
+            n_before += n_rows
+        first = BoostedTrees.fit(self.table, hits, seed, n_threads, _FIRST_TREES)
+        table = np.hstack([self.table, np.concatenate(again)])
+        return first, BoostedTrees.fit(table, hits, seed, n_threads)
 
     def quality(self, settings: EnsembleParams) -> float:
         """The nDCG@5 on a third of the rows, at most 2,000, of a small ranker that learnt from the others."""
@@ -261,5 +283,6 @@ def ranking_memory(settings: EnsembleParams, planned: Mapping[str, PlannedMember
     views = len(kinds) * (3 * 12 * MOST_OF_ROW * n_rows + 3 * model)
     networks = network_memory(n_rows, data.x.shape[1], data.n_labels)
     vectors = 0 if settings.encoder == NO_ENCODER else (3 * 16 * n_rows + 8 * data.n_labels) * WIDTH_GUESS
-    n_columns = len(column_names(("words", *kinds, "", "", ""), learned=True, dense=True))
-    return int(model + rows + views + networks + vectors + n_pairs * (2 * 2 * 4 * n_columns + 60))
+    n_columns = len(column_names(("words", *kinds, "", "", ""), learned=True, dense=True)) + len(AGAIN)
+    table = n_pairs * (3 * 2 * 4 * n_columns + 60)
+    return int(model + rows + views + networks + vectors + table)

@@ -79,7 +79,7 @@ class LearnedRows:
         weights = regression(inputs, y @ main_directions(y, n_dims, seed))
         spread = np.maximum(inputs.times(weights).std(axis=0), np.float32(1e-9)) ** _SPREAD
         projection, projection_scale = in_bytes(weights * factor / spread)
-        placed = inputs.times(projection * projection_scale[:, None] / factor)
+        placed = inputs.times(np.asarray(projection * projection_scale[:, None] / factor, np.float32))
         lengths = np.sqrt(np.einsum("ij,ij->i", placed, placed))
         return cls(projection, projection_scale, *in_bytes(placed / np.maximum(lengths, np.float32(1e-9))[:, None]))
 

@@ -32,7 +32,7 @@ from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.network import Network
 from labelwood.models.ensemble.pairs import Floats
-from labelwood.models.ensemble.sides import BY_LABEL, NETWORK, Sides, groups
+from labelwood.models.ensemble.sides import AGAIN, BY_LABEL, NETWORK, Sides, groups
 from labelwood.models.ensemble.text_view import CHARACTERS, KINDS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
@@ -47,10 +47,14 @@ _DENSE = "dense."
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """The sides that propose labels, and the trees that rank what they propose."""
+    """The sides that propose labels, and the trees that rank what they propose.
+
+    first: trees whose chances the ranker sees beside the sides' columns; earlier versions had none.
+    """
 
     sides: Sides
     ranker: BoostedTrees
+    first: BoostedTrees | None = None
 
     # answering
 
@@ -60,7 +64,7 @@ class Ranked:
 
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
         """The k candidates of every row that the ranker finds most likely, with their probabilities."""
-        return self.sides.best(x, k, self.ranker, n_threads)
+        return self.sides.best(x, k, self.ranker, n_threads, self.first)
 
     def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None) -> Explanation:
         """What each side adds to the margin of a label; the first model's part is shared out to the words it names.
@@ -71,15 +75,19 @@ class Ranked:
         place = int(np.searchsorted(keys, label))
         if place == len(keys) or keys[place] != label:
             return Explanation(label, 0.0, (), ())
+        if self.first is not None:
+            chances = likely(self.first.margins(table, n_threads))
+            table = np.hstack([table, self.sides.again(keys, chances, n_threads)])
         item = table[place]
         score = float(likely(self.ranker.margins(table[place : place + 1], n_threads))[0])
         score *= float(self.sides.label_weights()[label]) if self.sides.favour else 1
         added, rest = self.ranker.contributions(item)
         contributions = [Contribution(0, -1, 1.0, rest, rest, side="what is usual")]
-        known = dict(zip(self.sides.columns, item.tolist(), strict=True))
+        known = dict(zip(self.sides.columns, item.tolist(), strict=False))
         column = 0
+        sides = self.sides
         for group, columns in groups(
-            self.sides.model_names, self.sides.learned is not None, self.sides.dense is not None
+            sides.model_names, sides.learned is not None, sides.dense is not None, again=self.first is not None
         ):
             push = float(added[column : column + len(columns)].sum())
             column += len(columns)
@@ -127,6 +135,8 @@ class Ranked:
             rules |= under(_DENSE, dense_rows.SCHEMA)
         for number in range(len(facts["views"])):
             rules[f"{_VIEW}{number}."] = PART
+        if facts.get("first"):
+            rules |= under("first.", boosting.SCHEMA)
         return rules | under("ranker.", boosting.SCHEMA)
 
     def facts(self) -> dict[str, Any]:
@@ -140,6 +150,7 @@ class Ranked:
             "dense": None if self.sides.dense is None else self.sides.dense.facts(),
             "views": [view.facts() for view in self.sides.views],
             "by_label": list(self.sides.by_label),
+            "first": self.first is not None,
             "bytes": True,  # values of similar rows in a byte each, starts of letters in four
         }
 
@@ -160,6 +171,8 @@ class Ranked:
             arrays |= prefixed(_DENSE, self.sides.dense.arrays())
         for number, view in enumerate(self.sides.views):
             arrays |= prefixed(f"{_VIEW}{number}.", view.arrays())
+        if self.first is not None:
+            arrays |= prefixed("first.", self.first.arrays())
         return arrays | prefixed("ranker.", self.ranker.arrays())
 
     @classmethod
@@ -203,7 +216,11 @@ class Ranked:
         )
         if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
             raise ModelFileError("ensemble: the members of a ranker see other columns")
-        return cls(sides, BoostedTrees.restore(part("ranker.", arrays), len(sides.columns)))
+        n_columns = len(sides.columns)
+        if not facts.get("first"):
+            return cls(sides, BoostedTrees.restore(part("ranker.", arrays), n_columns))
+        first = BoostedTrees.restore(part("first.", arrays), n_columns)
+        return cls(sides, BoostedTrees.restore(part("ranker.", arrays), n_columns + len(AGAIN)), first)
 
 
 def likely(margins: Floats) -> Floats:
@@ -245,7 +262,10 @@ def told(group: str, item: Mapping[str, float]) -> str:
     if group == "frequency":
         n_rows = round(math.expm1(item["frequency: label rows"]))
         return f"{n_rows} training row{' has' if n_rows == 1 else 's have'} it"
-    return {"beside": "the labels beside it", "row": "the row as a whole", "agreement": "how many sides name it"}[group]
+    return {
+        "beside": "the labels beside it", "row": "the row as a whole", "agreement": "how many sides name it",
+        "others": "beside the row's other candidates",
+    }[group]  # fmt: skip
 
 
 def hits_of(keys: npt.NDArray[np.int64], y: sparse.csr_matrix) -> npt.NDArray[np.bool_]:

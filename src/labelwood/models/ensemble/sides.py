@@ -46,6 +46,9 @@ MODEL_LABELS = 50  # labels that a model inside is asked for
 _MODEL = ("score", "rank", "of the best")
 NETWORK = "network"  # what the answers of networks are called
 BY_LABEL = ", label by label"  # behind the name of what a model of one classifier a label sees
+# What a first ranker's chances say of a candidate: its own and its rank; how often it stands beside the ten likeliest
+# labels, weighed by their chances, and beside each of the first three; the largest chance and the sum of all.
+AGAIN = ("chance", "rank", "beside", "beside first", "beside second", "beside third", "largest", "sum")
 TextRowMaker = _native.TextRows
 Columns = tuple[tuple[str, tuple[str, ...]], ...]
 # Row pointers, columns, values, first column of names in texts; labels and scores of the models, their number; threads.
@@ -53,10 +56,13 @@ Int32 = npt.NDArray[np.int32]
 Asked = tuple[npt.NDArray[np.int64], Int32, Floats, int, Int32, Floats, int, int]
 
 
-def groups(models: Sequence[str] = ("words",), learned: bool = False, dense: bool = False) -> Columns:
+def groups(
+    models: Sequence[str] = ("words",), learned: bool = False, dense: bool = False, again: bool = False
+) -> Columns:
     """The groups of the table's columns, in the order of native/models/ensemble/candidates.hpp.
 
-    models: what each is called; learned: whether there is a learned space; dense: whether texts have dense vectors.
+    models: what each is called; learned: whether there is a learned space; dense: whether texts have dense vectors;
+    again: what a second ranker sees.
     """
     of_row = ("features", *(f"best score of {model}" for model in models), "closest row")
     return (
@@ -64,7 +70,7 @@ def groups(models: Sequence[str] = ("words",), learned: bool = False, dense: boo
         ("name", label_words.COLUMNS + name_phrases.COLUMNS + label_letters.COLUMNS),
         ("beside", together.COLUMNS), ("frequency", ("label rows",)), ("row", of_row), ("agreement", ("sides",)),
         *([("learned", learned_rows.COLUMNS)] if learned else []),
-        *([("meaning", dense_rows.COLUMNS)] if dense else []),
+        *([("meaning", dense_rows.COLUMNS)] if dense else []), *([("others", AGAIN)] if again else []),
     )  # fmt: skip
 
 
@@ -266,11 +272,31 @@ class Sides:
         places = np.repeat(np.arange(rows.shape[0], dtype=np.int64), counts)
         return places * len(self.label_counts) + labels, table
 
-    def best(self, rows: sparse.csr_matrix, k: int, ranker: BoostedTrees, n_threads: int | None) -> TopK:
-        """The k candidates of every row that the ranker finds most likely, with their probabilities."""
+    def again(self, keys: Keys, chances: Floats, n_threads: int | None) -> Floats:
+        """(n, columns of AGAIN): what the chances of candidates, whose keys rise, say of each in its row."""
+        n_labels = len(self.label_counts)
+        rows, labels = keys // n_labels, (keys % n_labels).astype(np.int32)
+        columns = np.empty((len(keys), len(AGAIN)), np.float32)
+        counts = np.bincount(rows).astype(np.int64)
+        self._native.look_again(counts, labels, chances, n_threads or 0, columns)
+        return columns
+
+    def best(
+        self,
+        rows: sparse.csr_matrix,
+        k: int,
+        ranker: BoostedTrees,
+        n_threads: int | None,
+        first: BoostedTrees | None = None,
+    ) -> TopK:
+        """The k candidates of every row that the ranker finds most likely, with their probabilities.
+
+        first: a ranker whose chances the other one sees.
+        """
         best = empty(rows.shape[0], k)
         asked = self._asked(rows, n_threads)
-        self._native.top_k(ranker.native, *asked, best.labels, best.scores)
+        before = None if first is None else first.native
+        self._native.top_k(ranker.native, before, *asked, best.labels, best.scores)
         return best
 
     def seen(self, rows: sparse.csr_matrix, model: int) -> sparse.csr_matrix:
