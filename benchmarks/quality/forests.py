@@ -27,7 +27,7 @@ def report(folder: Path, forests: list[int], settings: dict[str, Any]) -> None:
     parts = ("X.train", "Y.train", "X.test", "Y.test")
     x, y, x_test, y_test = (sparse.csr_matrix(sparse.load_npz(folder / f"{part}.npz")) for part in parts)
     for n_trees in forests:
-        model = labelwood.LinearTree(**{"n_trees": n_trees, "C": 1.0, "n_threads": 1, **settings})
+        model = labelwood.LinearTree(**{"n_trees": n_trees, "n_threads": 1, **settings})
         start = time.process_time()
         model.fit(x, y)
         training = time.process_time() - start

@@ -10,6 +10,7 @@ from scipy import sparse
 
 import labelwood as lw
 from labelwood.errors import ModelFileError
+from labelwood.models.fit_input import checked_input
 from labelwood.models.linear.cost_choice import (
     CHEAP_WORK,
     COSTS,
@@ -18,7 +19,10 @@ from labelwood.models.linear.cost_choice import (
     SMALLEST_ROWS,
     chosen_cost,
     is_worth_choosing,
+    usual_cost,
 )
+from labelwood.models.linear.linear_tree import _cost
+from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.progress import SILENT
 from labelwood.storage.format import manifest_sha256
 from labelwood.topk import TopK
@@ -117,3 +121,19 @@ def test_a_folder_without_the_chosen_cost_has_it_among_its_parameters(tmp_path):
     manifest.write_text(json.dumps({**fields, "manifest_sha256": manifest_sha256(fields)}))
     with pytest.raises(ModelFileError, match="cost C"):
         lw.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(("features", "cost"), [(1, 0.5), (10, 0.67), (50, 1.0), (200, 1.41), (1000, 2.0)])
+def test_the_usual_cost_grows_with_the_features_of_a_row(features, cost):
+    x = sparse.csr_matrix(np.ones((1000, features), np.float32))
+    assert usual_cost(x) == cost
+    assert usual_cost(x[:999]) == DEFAULT_COST
+
+
+def test_many_labels_get_the_usual_cost_unless_rows_keep_their_length():
+    x, y = noisy(1200)
+    many = sparse.csr_matrix((y.data, y.indices, y.indptr), shape=(y.shape[0], 10**6))
+    data = checked_input(x, many)
+    assert _cost(LinearTreeParams(), data) == usual_cost(x) != DEFAULT_COST
+    assert _cost(LinearTreeParams(normalize=False), data) == DEFAULT_COST
+    assert _cost(LinearTreeParams(C=3.0), data) == 3.0

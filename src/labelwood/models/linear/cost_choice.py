@@ -15,9 +15,12 @@ from labelwood.topk import TopK
 
 DEFAULT_COST = 1.0
 COSTS = (DEFAULT_COST, 0.7, 1.4, 0.5)  # of equally good ones the first
-# Numbers of x times labels up to which all costs are tried: seconds. Beyond it training takes long enough to let users
-# decide, and on five larger data sets 0.5 and 0.7 were worse than 1 or level with it.
+# Numbers of x times labels up to which all costs are tried: seconds.
 CHEAP_WORK = 1e9
+# Beyond it the cost follows the length of the rows: 1 for rows with this many features, and so on by this power, within
+# these bounds. A row of many features has a small value for each, and its margin is the sum of many small weights.
+USUAL_FEATURES, FEATURES_POWER = 50, 0.25
+LEAST_COST, MOST_COST = 0.5, 2.0
 # Fewer rows say nothing about the cost.
 SMALLEST_ROWS = 1000
 HOLDOUT = 0.2
@@ -33,6 +36,14 @@ def is_worth_choosing(x: sparse.csr_matrix, y: sparse.csr_matrix, work: float = 
     work: numbers of x times labels, at most.
     """
     return bool(x.shape[0] >= SMALLEST_ROWS and y.nnz > 0 and float(x.nnz) * y.shape[1] <= work)
+
+
+def usual_cost(x: sparse.csr_matrix) -> float:
+    """The cost that suits rows with as many features as those of x; DEFAULT_COST where rows are few."""
+    if x.shape[0] < SMALLEST_ROWS:
+        return DEFAULT_COST
+    features = x.nnz / x.shape[0]
+    return round(float(np.clip((features / USUAL_FEATURES) ** FEATURES_POWER, LEAST_COST, MOST_COST)), 2)
 
 
 def chosen_cost(

@@ -22,7 +22,13 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.base import Model
 from labelwood.models.fit_input import FitInput, TrainedOn, checked_input
 from labelwood.models.linear.block_edits import stored_as, within_budget
-from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
+from labelwood.models.linear.cost_choice import (
+    DEFAULT_COST,
+    RowNumbers,
+    chosen_cost,
+    is_worth_choosing,
+    usual_cost,
+)
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
@@ -315,11 +321,14 @@ def _rows_that_count(data: FitInput) -> FitInput:
 
 
 def _cost(settings: LinearTreeParams, data: FitInput) -> float:
-    """The cost given, or the one that held-out rows choose, for as many trees: several bear a larger one."""
+    """The cost given, or the one that held-out rows choose, for as many trees: several bear a larger one.
+
+    Where trying would take long it is the usual one for rows of that length.
+    """
     if settings.C is not None:
         return float(settings.C)
     if not is_worth_choosing(data.x, data.y):
-        return DEFAULT_COST
+        return usual_cost(data.x) if settings.normalize else DEFAULT_COST
     # The user's tree, if there is one, comes with the data.
     plain = replace(settings, tree=None, label_features=0.0, size_budget=None, keep_rows=False)
     silent = data.with_progress(SILENT)

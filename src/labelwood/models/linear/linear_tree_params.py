@@ -57,7 +57,7 @@ class LinearTreeParams(Params):
     max_leaf: int = param(256, "labels in a leaf, at most; half as many more after updates", low=1)
     C: float | None = param(
         None,
-        "cost of an error: larger fits the training rows closer; None: 1, on small data what held-out rows want",
+        "cost of an error: larger fits the rows closer; None: by their length, on small data what held-out rows want",
         low=0,
         low_open=True,
         kind=float,
