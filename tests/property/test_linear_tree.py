@@ -176,8 +176,8 @@ def test_filters_equal_filtering_the_full_ranking(labels, denied, n_trees):
         here = found.labels[row] >= 0
         assert len(wanted) == here.sum()
         assert set(found.labels[row][here]) <= kept
-        # Each tree of a forest names a few more labels than asked for; one that it does not name counts 0 for it. So only
-        # a first answer that stands out is sure.
+        # Each tree of a forest names a few more labels than asked for; one that it does not name counts 0 for it.
+        # So only a first answer that stands out is sure.
         if n_trees > 1 and not (wanted and wanted[0][1] > 0.1):
             continue
         sure = slice(None) if n_trees == 1 else slice(1)
