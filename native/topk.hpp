@@ -25,9 +25,7 @@ public:
             entries_[size_++] = entry;
             std::push_heap(entries_, entries_ + size_, better);
         } else if (better(entry, entries_[0])) {
-            std::pop_heap(entries_, entries_ + k_, better);
-            entries_[k_ - 1] = entry;
-            std::push_heap(entries_, entries_ + k_, better);
+            replace_worst(entry);
         }
     }
     // The smallest score that may still enter.
@@ -41,6 +39,18 @@ public:
     }
 
 private:
+    // One way down the heap; taking the worst entry out and putting the new one in would be two.
+    void replace_worst(const Scored& entry) {
+        std::int32_t place = 0;
+        for (std::int32_t child = 1; child < k_; child = 2 * place + 1) {
+            child += child + 1 < k_ && better(entries_[child], entries_[child + 1]);  // the worse of two
+            if (!better(entry, entries_[child])) break;
+            entries_[place] = entries_[child];
+            place = child;
+        }
+        entries_[place] = entry;
+    }
+
     Scored* entries_;
     std::int32_t k_;
     std::int32_t size_ = 0;

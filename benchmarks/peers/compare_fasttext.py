@@ -4,6 +4,7 @@
 
 A tree is "huffman" (fastText's own), or ratio=R for the interpolated tree of that balance ratio; add ",plt" for the
 loss over all labels; "preset" is HSoftmax.preset("fasttext"), whose start goes with --dim as fastText's does. With
+--loss softmax, ova or ns fastText has no tree, and beside it stands FastText.preset("fasttext") with that loss. With
 several --seeds a line has means and deviations over them, and what labelwood's mean is above fastText's. Texts become
 lower-case words with spaces between, so that both tools cut them alike. Examples a second are rows times epochs by the
 CPU seconds of training, which for labelwood holds cutting the texts and making the tree, for fastText reading its
@@ -29,6 +30,7 @@ from measure import accuracy, cpu_seconds
 from scipy import sparse
 
 HERE = Path(__file__).resolve().parent
+FLAT = "flat"
 Part = tuple[list[str], sparse.csr_matrix]
 
 
@@ -76,10 +78,15 @@ def fasttext_figures(train: Part, test: Part, folder: Path, seed: int, given: ar
 
 def labelwood_figures(train: Part, test: Part, tree: str, seed: int, given: argparse.Namespace) -> dict[str, float]:
     from labelwood.features.bag import BagVectorizer
+    from labelwood.models.baselines.fasttext import NEGATIVES, FastText
     from labelwood.models.hsoftmax import HSoftmax
 
     settings = {"dim": given.dim, "epochs": given.epochs, "rate": given.rate, "n_threads": given.threads, "seed": seed}
-    if tree == "preset":
+    model: FastText | HSoftmax
+    if tree == FLAT:
+        loss = NEGATIVES if given.loss == "ns" else given.loss
+        model = FastText.preset("fasttext", **settings, loss=loss, start=given.dim**-0.5)
+    elif tree == "preset":
         model = HSoftmax.preset("fasttext", **settings, start=given.dim**-0.5)
     else:
         kind, _, loss = tree.partition(",")
@@ -98,7 +105,7 @@ def labelwood_figures(train: Part, test: Part, tree: str, seed: int, given: argp
     cpu = cpu_seconds()
     top = model.predict(bag.transform(test[0]), k=5)
     figures["answers_cpu_s"] = cpu_seconds() - cpu
-    return {**figures, **accuracy(top.labels, test[1]), "depth": model.structure()["expected depth"]}
+    return {**figures, **accuracy(top.labels, test[1]), "depth": model.structure().get("expected depth", 0.0)}
 
 
 def main() -> None:
@@ -128,8 +135,9 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"{data}: {len(train[0])} rows, {n_labels} labels, {given.epochs} epochs, rate {given.rate}", flush=True)
         runs = [] if given.no_fasttext else ["fastText"]
+        trees = given.trees if given.loss == "hs" else [FLAT]
         means: dict[str, dict[str, float]] = {}
-        for title in [*runs, *given.trees]:
+        for title in [*runs, *trees]:
             repeated = [
                 fasttext_figures(train, test, folder, seed, given)
                 if title == "fastText"
@@ -141,7 +149,7 @@ def main() -> None:
             means[title] = {name: float(np.mean([one[name] for one in repeated])) for name in repeated[0]}
             print(f"  {title:16s}" + "  ".join(f"{name} {spread(repeated, name)}" for name in means[title]), flush=True)
         if "fastText" in means:
-            for title in given.trees:
+            for title in trees:
                 above = (f"P@{k} {means[title][f'P@{k}'] - means['fastText'][f'P@{k}']:+.2f}" for k in (1, 3, 5))
                 print(f"  {title:16s}above fastText: {'  '.join(above)}", flush=True)
 

@@ -10,6 +10,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
 
     Only buckets and epochs are smaller than there.
     """
+    parser.add_argument("--loss", choices=("hs", "softmax", "ova", "ns"), default="hs", help="fastText's name of it")
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--epochs", type=int, default=25)
     parser.add_argument("--rate", type=float, default=0.5)
@@ -22,5 +23,5 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
 
 def training_options(given: argparse.Namespace) -> list[str]:
     """The same settings as arguments for another command."""
-    names = ("dim", "epochs", "rate", "ngrams", "buckets", "min_count", "threads", "seed")
+    names = ("loss", "dim", "epochs", "rate", "ngrams", "buckets", "min_count", "threads", "seed")
     return [word for name in names for word in (f"--{name.replace('_', '-')}", str(getattr(given, name)))]

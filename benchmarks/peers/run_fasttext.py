@@ -1,4 +1,4 @@
-"""fastText's supervised model with its hierarchical softmax (`loss="hs"`), on one file of labelled lines.
+"""fastText's supervised model, with its hierarchical softmax unless another loss is named, on labelled lines.
 
     python run_fasttext.py TRAIN TEST --dim 128 --epochs 25 --rate 0.5 --ngrams 2 --buckets 200000 \
         --min-count 1 --threads 2
@@ -38,7 +38,7 @@ def main() -> None:
     given = parser.parse_args()
     wall, cpu = time.perf_counter(), cpu_seconds()
     model = fasttext.train_supervised(
-        str(given.train), loss="hs", dim=given.dim, epoch=given.epochs, lr=given.rate, wordNgrams=given.ngrams,
+        str(given.train), loss=given.loss, dim=given.dim, epoch=given.epochs, lr=given.rate, wordNgrams=given.ngrams,
         bucket=given.buckets, minCount=given.min_count, minn=0, maxn=0, thread=given.threads, verbose=0,
         seed=given.seed,
     )  # fmt: skip

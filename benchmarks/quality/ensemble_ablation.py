@@ -20,6 +20,7 @@ from ensemble import METRICS, VALIDATION_ROWS, read_data, told
 import labelwood
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.cross_fitting import Lessons, learnt, trained_sides
+from labelwood.models.ensemble.dense_rows import MOST_OF_NAMES, MOST_OF_ROWS, MOST_TOLD
 from labelwood.models.ensemble.label_letters import MOST_PROPOSED as MOST_LETTERS
 from labelwood.models.ensemble.label_words import SMALLEST_SHARE
 from labelwood.models.ensemble.model import members_inside
@@ -36,6 +37,13 @@ OF_NAMES = {
     "names in the text": ("times", "alone", "first", "right"),
     "characters of names": ("letters", "letters cosine", "letters rank", "letters cosine rank"),
 }
+# Parts of what texts mean, their columns, and below which rank each proposes labels.
+OF_MEANING = {
+    "similar texts by meaning": (("votes", "closest", "first ten", "rank"), MOST_OF_ROWS),
+    "labels told by meaning": (("told", "told rank"), MOST_TOLD),
+    "centres of labels": (("centre",), -np.inf),
+    "names by meaning": (("name", "name rank"), MOST_OF_NAMES),
+}
 
 
 def main() -> None:
@@ -44,6 +52,7 @@ def main() -> None:
     parser.add_argument("data", nargs="+", help="names of data sets")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ranker-rows", type=int, default=4000, help="rows that the rankers learn from")
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the ensemble")
     parser.add_argument("--take", type=int, help="only so many of the training rows")
     options = parser.parse_args()
     for name in options.data:
@@ -52,13 +61,19 @@ def main() -> None:
         n_judged = min(VALIDATION_ROWS, len(order) // 4)
         judged, train = train.take(np.sort(order[:n_judged])), train.take(np.sort(order[n_judged:]))
         print(f"{name}, {train.n_rows} rows: {' / '.join(METRICS)}", flush=True)
-        ablate(train, judged, options.seed, options.ranker_rows)
+        ablate(
+            train,
+            judged,
+            options.seed,
+            options.ranker_rows,
+            labelwood.Ensemble.Parameters.parse(options.set, "ensemble"),
+        )
 
 
-def ablate(train: labelwood.Dataset, judged: labelwood.Dataset, seed: int, ranker_rows: int) -> None:
+def ablate(train: labelwood.Dataset, judged: labelwood.Dataset, seed: int, ranker_rows: int, given: dict) -> None:
     """Prints the figures with everything and without each side."""
     start = time.process_time()
-    settings = labelwood.Ensemble(seed=seed, n_threads=1, ranker_rows=ranker_rows)._settings()
+    settings = labelwood.Ensemble(seed=seed, n_threads=1, ranker_rows=ranker_rows, **given)._settings()
     data = checked_input(train)
     members = members_inside(settings, data)
     found = learnt(settings, members, data)
@@ -82,6 +97,8 @@ def without_each(learns: Lessons, asked: Lessons, names: tuple[str, ...]) -> Ite
         group: [name for name in names if name.startswith(f"{group}: ")] for group in groups if group != "name"
     }
     parts |= {what: [f"name: {column}" for column in columns] for what, columns in OF_NAMES.items()}
+    if parts.pop("meaning", None):
+        parts |= {what: [f"meaning: {column}" for column in columns] for what, (columns, _) in OF_MEANING.items()}
     both_rights = {what: columns for what, columns in parts.items() if "name: right" in columns}
     for what, columns in both_rights.items():  # two columns of names have one name
         parts[what] = [column for column in columns if column != "name: right"]
@@ -124,6 +141,8 @@ def names_label(what: str, table: np.ndarray, columns: list[int]) -> np.ndarray:
         return table[:, columns[2:]].min(axis=1) < MOST_LETTERS
     if what == "learned":
         return table[:, columns[3]] < WORST_RANK
+    if what in OF_MEANING:
+        return table[:, columns[-1]] < OF_MEANING[what][1]
     if what in ("frequency", "row", "agreement"):
         return np.zeros(len(table), bool)
     return table[:, columns[1]] < WORST_RANK  # a model

@@ -1,6 +1,6 @@
 """One tree and three of the linear tree: processor time of training and answering, blocks, P@k, with and without slack.
 
-    python benchmarks/quality/forests.py FOLDER ...
+    python benchmarks/quality/forests.py FOLDER ... [--trees 1,3] [--set root_arity=256 ...]
 
 A folder holds X.train.npz, Y.train.npz, X.test.npz and Y.test.npz, as benchmarks/peers/compare.py keeps them; to choose
 settings, let the test files be rows held out of the training rows. One thread.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
 from scipy import sparse
 
@@ -21,12 +22,12 @@ from labelwood.metrics.ranking import precision
 SINGLE_ROWS = 3000
 
 
-def report(folder: Path) -> None:
+def report(folder: Path, forests: list[int], settings: dict[str, Any]) -> None:
     """Print one line a forest and way of searching."""
     parts = ("X.train", "Y.train", "X.test", "Y.test")
     x, y, x_test, y_test = (sparse.csr_matrix(sparse.load_npz(folder / f"{part}.npz")) for part in parts)
-    for n_trees in (1, 3):
-        model = labelwood.LinearTree(n_trees=n_trees, C=1.0, n_threads=1)
+    for n_trees in forests:
+        model = labelwood.LinearTree(**{"n_trees": n_trees, "C": 1.0, "n_threads": 1, **settings})
         start = time.process_time()
         model.fit(x, y)
         training = time.process_time() - start
@@ -37,9 +38,9 @@ def report(folder: Path) -> None:
             batch = 1e6 * (time.process_time() - start) / x_test.shape[0]
             hits = hit_matrix(answers.top, y_test)
             quality = " / ".join(f"{precision(hits, k):.2f}" for k in (1, 3, 5))
-            slack = options.get("slack", model.fitted_.slack)
+            learned = f" (slack {model.fitted_.slack:g}, {model.fitted_.nodes} nodes)" if title == "learned" else ""
             print(
-                f"{folder.name}, {n_trees} trees, {title} (slack {slack:g}): training "
+                f"{folder.name}, {n_trees} trees, {title}{learned}: training "
                 f"{training:.1f} s, batch {batch:.0f} us a row, {answers.n_blocks.mean():.1f} blocks, {quality}",
                 flush=True,
             )
@@ -53,8 +54,13 @@ def report(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
-    for folder in parser.parse_args().folders:
-        report(folder)
+    parser.add_argument("--trees", default="1,3", help="numbers of trees")
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="settings of the linear tree")
+    asked = parser.parse_args()
+    settings = labelwood.LinearTree.Parameters.parse(asked.set, "LinearTree")
+    print(f"settings {settings}", flush=True)
+    for folder in asked.folders:
+        report(folder, [int(number) for number in asked.trees.split(",")], settings)
 
 
 if __name__ == "__main__":

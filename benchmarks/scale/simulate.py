@@ -21,7 +21,7 @@ import numpy as np
 
 import labelwood as lw
 from labelwood.cluster.ray_spread import PARTS_OF_PROCESSOR, threads_of
-from labelwood.models.linear.tree_choice import merged_levels
+from labelwood.models.linear.tree_choice import WIDER_ROOT, merged_levels
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "scale.md"
@@ -44,10 +44,10 @@ def largest_point():
 def levels(n_labels):
     """(nodes, children of each) of every level of a balanced tree, the leaves with their labels last."""
     binary = max(1, math.ceil(math.log2(max(2, n_labels / MAX_LEAF))))
-    step = merged_levels(n_labels, MAX_LEAF, ARITY)
+    steps = merged_levels(n_labels, MAX_LEAF, ARITY, ARITY * WIDER_ROOT)
     shape, depth = [], 0
     while depth < binary:
-        width = min(step, binary - depth)
+        width = min(steps[min(len(shape), len(steps) - 1)], binary - depth)
         shape.append((2**depth, 2**width))
         depth += width
     return [*shape, (2**binary, math.ceil(n_labels / 2**binary))]

@@ -29,7 +29,7 @@ public:
         if (large) {
             rows_.view(v_, labels, m);
         } else {
-            rows_.copy(v_, labels, m);
+            rows_.take(v_, labels, m);
         }
         start_centres(key);
         cluster_.assign(m, -1);

@@ -12,6 +12,17 @@ namespace lw {
 // which keeps the centres of small nodes in the first-level cache. Reused from node to node.
 class NodeRows {
 public:
+    // A copy, unless it would take much memory and gain nothing: labels with that many values have most features anyway.
+    void take(const SparseRows& v, const std::int32_t* labels, std::int64_t m) {
+        std::int64_t nnz = 0;
+        for (std::int64_t i = 0; i < m; ++i) nnz += v.starts[labels[i] + 1] - v.starts[labels[i]];
+        if (nnz > kMostCopied && nnz > 4 * static_cast<std::int64_t>(v.n_columns)) {
+            view(v, labels, m);
+        } else {
+            copy(v, labels, m);
+        }
+    }
+
     void view(const SparseRows& v, const std::int32_t* labels, std::int64_t m) {
         begin_.resize(m);
         end_.resize(m);
@@ -88,6 +99,8 @@ public:
     }
 
 private:
+    static constexpr std::int64_t kMostCopied = 1 << 19;
+
     std::vector<std::int64_t> begin_, end_;
     const std::int32_t* columns_ = nullptr;
     const float* values_ = nullptr;

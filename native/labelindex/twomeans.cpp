@@ -104,7 +104,7 @@ private:
         if (large) {
             rows_.view(v_, labels, m);
         } else {
-            rows_.copy(v_, labels, m);
+            rows_.take(v_, labels, m);
         }
         n_local_ = rows_.n_features();
         start_sums();

@@ -17,11 +17,22 @@ std::int64_t drawn(const double* cumulative, std::int64_t n, double u) {
     return std::min<std::int64_t>(found - cumulative, n - 1);
 }
 
+// The product of two vectors in 16 sums side by side, which the compiler turns into vector instructions; one order everywhere.
+float product_of(const float* a, const float* b, std::int32_t dim) {
+    float sums[16] = {};
+    std::int32_t j = 0;
+    for (; j + 16 <= dim; j += 16)
+        for (std::int32_t lane = 0; lane < 16; ++lane) sums[lane] += a[j + lane] * b[j + lane];
+    for (; j < dim; ++j) sums[j % 16] += a[j] * b[j];
+    for (std::int32_t width = 8; width > 0; width /= 2)
+        for (std::int32_t lane = 0; lane < width; ++lane) sums[lane] += sums[lane + width];
+    return sums[0];
+}
+
 // One pair: the node's vector is pulled to the context's (positive) or pushed from it; the node's step is collected.
-void pair_step(const float* vector, float* context, std::int32_t dim, float target, float rate, float* step) {
-    float product = 0;
-    for (std::int32_t j = 0; j < dim; ++j) product += vector[j] * context[j];
-    const float probability = 1.0f / (1.0f + std::exp(-product));
+void pair_step(const float* __restrict vector, float* __restrict context, std::int32_t dim, float target, float rate,
+               float* __restrict step) {
+    const float probability = 1.0f / (1.0f + std::exp(-product_of(vector, context, dim)));
     const float gain = (target - probability) * rate;
     for (std::int32_t j = 0; j < dim; ++j) {
         step[j] += gain * context[j];

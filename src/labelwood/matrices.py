@@ -5,6 +5,7 @@ Nothing here edits the caller's arrays.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from labelwood.errors import DataError
 from labelwood.scratch import room
 
 MOST_COLUMNS = 2**31 - 1  # column numbers are int32 in the kernels
-_PIECE = 1 << 22  # entries that are worked on at a time
+_PIECE = 1 << 20  # entries that are worked on at a time
+_PLAIN = 1e6  # rows up to this length, and down to its inverse, can be scaled where they are used, in float32
 
 
 def as_features(x: Any, what: str = "x") -> sparse.csr_matrix:
@@ -23,17 +25,13 @@ def as_features(x: Any, what: str = "x") -> sparse.csr_matrix:
     One row may also come as a 1-d array. Raises DataError with the row of the first bad value.
     """
     matrix = _as_csr(x, np.float32, what)
-    if matrix.nnz:
-        # A sum is finite unless some value is not (or the sum overflows): one cheap pass decides almost always.
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = float(np.abs(matrix.data).sum(dtype=np.float64))
-        if not np.isfinite(total):
-            bad = np.flatnonzero(~np.isfinite(matrix.data))
-            if len(bad):
-                row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-                value, column = matrix.data[bad[0]], matrix.indices[bad[0]]
-                shown = "NaN" if np.isnan(value) else value
-                raise DataError(f"{what}, row {row}: feature {column} is {shown}; only finite numbers are allowed")
+    # The least and the largest are finite unless some value is not, and finding them takes no memory.
+    if matrix.nnz and not (np.isfinite(matrix.data.min()) and np.isfinite(matrix.data.max())):
+        bad = np.flatnonzero(~np.isfinite(matrix.data))
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        value, column = matrix.data[bad[0]], matrix.indices[bad[0]]
+        shown = "NaN" if np.isnan(value) else value
+        raise DataError(f"{what}, row {row}: feature {column} is {shown}; only finite numbers are allowed")
     return matrix
 
 
@@ -107,25 +105,44 @@ def normalized_rows(x: sparse.csr_matrix) -> sparse.csr_matrix:
 def unit_values(x: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float32]]:
     """The values that the entries of x have once its rows are scaled to length 1."""
     values = room(x.nnz, np.float32)
+    lengths = row_lengths(x)
     starts = row_pointers(x)
-    first = 0
-    while first < x.shape[0]:  # some rows at a time: the sums are made in twice the width of the values
-        last = max(first + 1, int(np.searchsorted(starts, starts[first] + _PIECE, side="right")) - 1)
+    for first, last in _pieces(starts):
         begin, end = starts[first], starts[last]
-        values[begin:end] = _unit_values(x.data[begin:end], starts[first : last + 1] - begin)
-        first = last
+        values[begin:end] = x.data[begin:end] / np.repeat(lengths[first:last], np.diff(starts[first : last + 1]))
     return values
 
 
-def _unit_values(data: Any, starts: Any) -> Any:
-    counts = np.diff(starts)
-    squares = np.zeros(len(counts), np.float64)
-    filled = counts > 0
-    if len(data):
-        squares[filled] = np.add.reduceat(np.square(data, dtype=np.float64), starts[:-1][filled])
+def row_lengths(x: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The Euclidean length of every row; 1 for rows of length 0, which stay as they are when divided by it."""
+    starts = row_pointers(x)
+    squares = np.zeros(x.shape[0], np.float64)
+    for first, last in _pieces(starts):
+        data = x.data[starts[first] : starts[last]]
+        of_rows = starts[first : last + 1] - starts[first]
+        filled = np.flatnonzero(np.diff(of_rows))
+        if len(filled):
+            squares[first + filled] = np.add.reduceat(np.square(data, dtype=np.float64), of_rows[filled])
     lengths = np.sqrt(squares)
     lengths[lengths == 0] = 1
-    return data / np.repeat(lengths, counts)
+    return lengths
+
+
+def unit_scales(x: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+    """The factor that scales each row to length 1; None if some row is so long or short that float32 is not enough."""
+    lengths = row_lengths(x)
+    if not lengths.size or (lengths.min() >= 1 / _PLAIN and lengths.max() <= _PLAIN):
+        return (1 / lengths).astype(np.float32)
+    return None
+
+
+def _pieces(starts: Any) -> Iterator[tuple[int, int]]:
+    """(first, last) row of pieces with about _PIECE values: what is made of them is twice as wide as they are."""
+    first = 0
+    while first < len(starts) - 1:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + _PIECE, side="right")) - 1)
+        yield first, last
+        first = last
 
 
 def row_pointers(matrix: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.int64]]:

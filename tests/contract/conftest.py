@@ -34,6 +34,7 @@ OTHER = {
     "knn": {"n_neighbors": 3, "temperature": 0.1},
     "leml": {"dim": 5, "reg": 0.1, "rounds": 2, "steps": 4},
     "fastxml": {"n_trees": 5, "max_leaf": 3, "C": 0.5, "leaf_labels": 2},
+    "fasttext": {"loss": "softmax", "dim": 24, "weighting": "equal"},
     "ensemble": {"models": "popular,linear-tree,one-vs-all", "weights": "1,2,2"},
 }
 CONFIGURATIONS = {name: (name, QUICKER.get(name, {})) for name in model_names()} | {

@@ -1,6 +1,5 @@
 """Contract: every preset is what its paper prints, and trains."""
 
-import math
 
 import pytest
 
@@ -61,6 +60,17 @@ PUBLISHED = {
     # Zhang et al., ICMR 2018, algorithms 1 and 2 (edges without weights, DeepWalk, means of label vectors, the nearest
     # cluster, mean of the neighbours' labels) and section 4.1: W1 d x 256, l = 100 for small data sets, 512 and 300 for
     # large ones; dropout after the last linear layer, then length 1; SGD, momentum 0.9, decay 0.0005, fixed rate 0.015.
+    # fastText 0.9.2, args.cc: softmax, neg 5, dim 100, epoch 5, lr 0.1, minCount 1; vectors in +-1 / dim.
+    ("fasttext", "fasttext"): {
+        "loss": "softmax",
+        "negatives": 5,
+        "dim": 100,
+        "epochs": 5,
+        "rate": 0.1,
+        "start": 0.1,
+        "min_count": 1,
+        "shuffle": False,
+    },
     ("dxml", "paper"): {
         "embedding": "deepwalk",
         "weighted": False,
@@ -77,7 +87,7 @@ PUBLISHED = {
         "weight_decay": 0.0005,
         "n_models": 1,
         "nprobe": 1,
-        "temperature": math.inf,
+        "temperature": 1000.0,  # all neighbours alike (algorithm 2); of equal votes the nearer ones win
         "blend": 0.0,
         "n_neighbors": None,
     },

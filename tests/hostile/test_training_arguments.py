@@ -54,6 +54,20 @@ def test_what_fits_is_trained():
     assert passes >= 1
 
 
+@pytest.mark.parametrize("rows_below", [ints(0, 1, 2), ints(0, 1)], ids=["all rows", "some rows"])
+def test_columns_with_numbers_and_a_scale_train_what_a_copy_in_these_numbers_trains(rows_below):
+    """Both where the training rows themselves are used and where those of a node are gathered."""
+    of_copy = {"indices": ints(1, 0, 1), "data": floats(0.5, 2, 1), "label_start": longs(0, 1, len(rows_below))}
+    of_columns = of_copy | {"indices": ints(0, 3, 0), "data": floats(1, 1, 4), "numbers": ints(1, -1, -1, 0)}
+    of_columns["row_scale"] = floats(0.5, 2, 0.25)
+    shared = {"label_rows": rows_below, "extra_start": longs(0, 0), "extra_rows": ints(), "eps": 0.001}
+    copied = _native.train_nodes(**arguments(**of_copy, **shared))[0]
+    lent = _native.train_nodes(**arguments(**of_columns, **shared))[0]
+    assert len(copied["payload"])
+    for name, array in copied.items():
+        np.testing.assert_allclose(np.asarray(lent[name], np.float64), np.asarray(array, np.float64), atol=1e-6)
+
+
 def test_all_arguments_have_names():
     with pytest.raises(TypeError):
         _native.train_nodes(*arguments().values())
@@ -93,6 +107,12 @@ def test_all_arguments_have_names():
         ({"cluster_cost": -1.0}, "cluster_cost is -1"),
         ({"rare_power": np.nan}, "rare_power is nan, allowed are finite numbers"),
         ({"untrained": np.inf}, "untrained is inf, allowed are finite numbers"),
+        ({"numbers": ints(0)}, r"indices\[1\] is 1, allowed is 0..0"),
+        ({"numbers": ints(0, 2)}, r"numbers\[1\] is 2, allowed is -1..1"),
+        ({"numbers": ints(1, 1)}, r"numbers\[1\] is 1, which another column has"),
+        ({"numbers": ints(0, -1)}, r"indices\[1\] is the column 1, which has no number"),
+        ({"row_scale": floats(1, 1)}, "row_scale has 2 entries, allowed is 3"),
+        ({"row_scale": floats(1, 0, 1)}, "a row_scale is 0, allowed are finite numbers above 0"),
     ],
 )
 def test_what_does_not_fit_is_refused(changed, message):

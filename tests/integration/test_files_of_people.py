@@ -351,3 +351,68 @@ def test_two_split_files_must_be_named(cli, splits):
 def test_a_lost_column_does_not_pass_unseen(tmp_path):
     with pytest.raises(lw.DataError, match="1 values of column 'sku' for 2 rows"):
         lw.Dataset(None, np.ones((2, 1)), texts=["a", "b"], columns={"sku": ["A1"]})
+
+
+# small things that made people hesitate
+
+
+def test_lists_of_json_lines_are_texts_in_a_spreadsheet(cli, shop, tmp_path):
+    new = tmp_path / "new.jsonl"
+    lines = [
+        {"title": "Apple cake", "body": "", "tags": ["apple", "dessert"]},
+        {"title": "Juice", "body": "", "tags": []},
+    ]
+    new.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "tagged.xlsx"
+    assert cli("predict", shop[0], new, "--out", out, "-k", 1).code == 0
+    head, first, second = cells(out)
+    assert (first[head.index("tags")], second[head.index("tags")]) == ("apple;dessert", "")
+
+
+def test_a_text_in_place_of_a_file_is_told_the_way(cli, shop):
+    done = cli("predict", shop[0], "Apple cake with cream")
+    assert done.code == 2
+    assert f"no such file; a text comes from stdin: echo 'the text' | labelwood predict {shop[0]} -" in done.err
+
+
+def test_a_value_for_an_option_without_one_is_named(cli, shop, tmp_path):
+    done = cli("predict", shop[0], shop[1], "--out", tmp_path / "o.csv", "--reasons", "2")
+    assert (done.code, "One argument too many, or an option that takes no value: '2'." in done.err) == (2, True)
+
+
+def test_what_is_missing_is_explained(cli, shop):
+    done = cli("train", shop[1])
+    assert "Missing option '--out' / '-o': The folder to save the model in." in done.err
+
+
+def test_a_named_language_is_told_of_the_trial_of_others(cli, tmp_path):
+    rows = tmp_path / "hunde.csv"
+    rows.write_text("text,labels\n" + "".join(f"Der Hund Nummer {n} bellt,{'ab'[n % 2]}\n" for n in range(2500)))
+    done = cli("train", rows, "--lang", "de", "--model", "popular", "--assign", "none", "--out", tmp_path / "m")
+    assert "--lang auto would try dictionary forms and runs of letters on held-out rows too" in done.err
+
+
+def test_a_file_of_zeros_is_refused_in_a_short_line(cli, tmp_path):
+    zeros = tmp_path / "zeros.csv"
+    zeros.write_bytes(bytes(100_000))
+    done = cli("train", zeros, "--out", tmp_path / "m")
+    assert done.code == 2
+    assert "no column looks like text" in done.err
+    assert len(done.err) < 500
+    assert "\0" not in done.err
+
+
+def test_many_columns_are_not_all_listed(cli, tmp_path):
+    wide = tmp_path / "wide.csv"
+    wide.write_text(",".join(f"c{n}" for n in range(300)) + "\n" + ",".join("1" * 300) + "\n")
+    assert "c8, c9 and 290 more" in cli("train", wide, "--out", tmp_path / "m").err
+
+
+def test_nothing_is_learnt_from_a_file_that_is_no_table_of_the_tagger(cli, shop, tmp_path):
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("left,right\n1,2\n")
+    before = (shop[0] / "manifest.json").read_bytes()
+    done = cli("learn", shop[0], wrong)
+    assert done.code == 2
+    assert "has no header line, but the training table had one: name its columns (title, body, tags)" in done.err
+    assert (shop[0] / "manifest.json").read_bytes() == before

@@ -70,6 +70,10 @@ def test_auto_finds_the_parts_of_compound_words():
     tagger = labelwood.Tagger("one-vs-all", lang="auto").fit([text(t) for t in rows], [[parts[t]] for t in rows])
     assert tagger.fitted_.words.parameters.analyzer == "char_wb"
     assert tagger.notes_[0].startswith("runs of letters of Finnish")
+    # A model with views of its own has the letters there, and finds label names among words.
+    several = labelwood.Tagger("ensemble", lang="auto", model_params={"models": "popular"})
+    several.fit([text(t) for t in rows], [[parts[t]] for t in rows])
+    assert several.fitted_.words.parameters.analyzer == "word"
     # A setting about words is kept.
     words = labelwood.Tagger("one-vs-all", lang="auto", features={"min_token_length": 1})
     words.fit([text(t) for t in rows], [[parts[t]] for t in rows])

@@ -94,7 +94,8 @@ def test_new_tags_are_less_sure_until_the_model_is_trained_again(tmp_path):
     answers = state.predict([SUSHI[0][0]], 5, 1)
     sure = state.sure()
     place = answers.labels[0].tolist().index(state.ids["japanese"])
-    of_rare = sure.curves[2](answers.scores[0, place : place + 1])[0]
+    assert sure.context is not None
+    of_rare = sure.curves[2](sure.context.refined(answers)[0, place : place + 1])[0]
     assert sure.probabilities(answers)[0, place] == pytest.approx(of_rare**NEW_POWER)
     tagger.learn([], [], refit=True)
     assert tagger.calibration_.n_judged == 5

@@ -53,6 +53,20 @@ def folder(cli, vocabulary, corpus, tmp_path):
     return out
 
 
+def test_the_tables_of_mistakes_name_the_concepts(cli, vocabulary, corpus, tmp_path):
+    many = tmp_path / "many.tsv"
+    many.write_text(corpus.read_text(encoding="utf-8") * 6, encoding="utf-8")
+    out = tmp_path / "sure"
+    assert cli("train", many, "--vocab", vocabulary, "--lang", "fi", "--model", "one-vs-all", "--out", out).code == 0
+    wrong = tmp_path / "wrong.tsv"
+    wrong.write_text("koira haukkuu ja juoksee\t<http://x/cats>\n", encoding="utf-8")
+    shown = cli("evaluate", out, wrong).out
+    assert "kissat (http://x/cats)" in shown
+    assert "koirat (http://x/dogs)" in shown
+    told = json.loads(cli("evaluate", out, wrong, "--json").out)
+    assert told["never_right"][0]["label"] == "http://x/cats"  # machines get ids
+
+
 @pytest.fixture
 def asked(tmp_path):
     path = tmp_path / "asked.jsonl"

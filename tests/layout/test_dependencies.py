@@ -37,6 +37,7 @@ PLACES = {
     "neural": ("models/neural/", "neighbors/approximate.py"),
     "text": ("models/neural/",),
     "report": ("report/",),
+    "static": ("models/ensemble/static_vectors.py",),
     "hub": ("hub.py",),
     "serve": ("server/",),
     "cluster": ("cluster/",),

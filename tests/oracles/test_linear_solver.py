@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from labelwood import _native
+from labelwood.labelindex.tree import LabelTree
 
 _spec = importlib.util.spec_from_file_location("linear_twin", Path(__file__).with_name("linear_twin.py"))
 twin = importlib.util.module_from_spec(_spec)
@@ -215,3 +217,22 @@ def test_progress_is_reported_and_an_error_in_it_stops_the_training():
     with pytest.raises(KeyboardInterrupt):
         twin.train_flat(x, y, Watch())
     assert seen == [("labels", 1, 7), ("labels", 2, 7), ("labels", 3, 7)]
+
+
+def test_a_wide_node_that_begins_with_few_rows_ends_where_all_rows_end():
+    """Groups with few positive rows in a large node begin with a part of the rows; the others are looked at later."""
+    rng = np.random.default_rng(5)
+    n_rows, n_clusters = 17_000, 160
+    cluster = rng.integers(0, n_clusters, n_rows)
+    centres = rng.normal(size=(n_clusters, 12))
+    x = (centres[cluster] + 0.7 * rng.normal(size=(n_rows, 12))).astype(np.float32)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    y = sparse.csr_matrix((np.ones(n_rows), (np.arange(n_rows), 2 * cluster + (np.arange(n_rows) % 2))))
+    tree = LabelTree.from_shape([n_clusters, *[0] * n_clusters], [0, *[2] * n_clusters], np.arange(2 * n_clusters))
+    changed = {"C": 1.0, "eps": 1e-2, "max_passes": 200, "prune": 0.0}
+    blocks, _ = twin.train_tree(x, y.toarray() > 0, tree, **changed)
+    flat = twin.train_flat(x, np.eye(n_clusters)[cluster] > 0, **changed)
+    weights, bias = twin.decode(blocks)
+    expected, expected_bias = twin.decode(flat)
+    scores = x @ weights[:, :n_clusters] + bias[:n_clusters]
+    np.testing.assert_allclose(scores, x @ expected + expected_bias, atol=0.05)

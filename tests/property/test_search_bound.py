@@ -1,14 +1,14 @@
-"""The learned slack of a linear tree's search: how it is chosen, kept and put aside; what forests are sure of."""
+"""The learned bounds of a linear tree's search: how they are chosen, kept and put aside; what forests are sure of."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 import labelwood
-from labelwood.errors import ModelFileError
+from labelwood.errors import ModelFileError, ParamError
 from labelwood.models.linear import linear_tree, search_bound
 from labelwood.models.linear.fitted_tree import FittedLinearTree
-from labelwood.models.linear.search_bound import learned_slack, share_kept
+from labelwood.models.linear.search_bound import NODES, SearchBound, learned_bound, score_kept, share_kept
 from labelwood.topk import TopK
 
 SMALL = {"arity": 4, "max_leaf": 3, "C": 1.0, "n_threads": 1}
@@ -47,11 +47,29 @@ def test_share_kept_counts_labels_wherever_they_stand():
 def test_the_largest_slack_that_keeps_the_answers_is_taken(limit):
     rows = sparse.csr_matrix(np.ones((30, 4), np.float32))
 
-    def search(x, slack):
+    def search(x, bound):
         assert 0 < x.nnz < rows.nnz  # some features are gone
-        return answers([[1, 2] if slack <= limit else [1, 3]] * x.shape[0])
+        return answers([[1, 2] if bound.slack <= limit else [1, 3]] * x.shape[0])
 
-    assert learned_slack(search, rows, seed=1) == limit
+    assert learned_bound(search, rows, seed=1) == SearchBound(limit, NODES[0])
+
+
+@pytest.mark.parametrize("least", [1, *NODES, 100])
+def test_the_fewest_nodes_that_keep_the_scores_are_taken(least):
+    rows = sparse.csr_matrix(np.ones((30, 4), np.float32))
+
+    def search(x, bound):
+        scores = np.full((x.shape[0], 2), 0.5 if bound.nodes >= least else 0.49, np.float32)
+        return TopK(np.array([[1, 2]] * x.shape[0], np.int32), scores)
+
+    for depth in (1, 3):  # a tree of three levels is given nine times as many
+        enough = [nodes for nodes in (*NODES, search_bound.MOST_NODES) if depth**2 * nodes >= least]
+        assert learned_bound(search, rows, seed=1, depth=depth) == SearchBound(3.0, depth**2 * enough[0])
+
+
+def test_score_kept_is_a_share_of_the_sum():
+    assert score_kept(answers([[1, 2], [3, -1]]), answers([[1, -1], [3, -1]])) == pytest.approx(2 / 3)
+    assert score_kept(answers([[-1, -1]]), answers([[-1, -1]])) == 1
 
 
 def test_answers_are_those_of_the_learned_slack_and_exact_on_request(bounded):
@@ -60,7 +78,10 @@ def test_answers_are_those_of_the_learned_slack_and_exact_on_request(bounded):
     slack = model.fitted_.slack
     assert slack > 0
     assert model.structure()["slack"] == slack
-    learned, given, exact = model.search(x), model.search(x, slack=slack), model.search(x, slack=0.0)
+    most = model.fitted_.nodes + 5
+    learned, exact = model.search(x), model.search(x, slack=0.0)
+    given = model.search(x, slack=slack, max_nodes=most)
+    assert learned.n_blocks.max() <= 1 + most
     np.testing.assert_array_equal(learned.top.labels, given.top.labels)
     np.testing.assert_array_equal(model.predict(x).labels, given.top.labels)
     assert learned.n_blocks.sum() < exact.n_blocks.sum()
@@ -68,7 +89,7 @@ def test_answers_are_those_of_the_learned_slack_and_exact_on_request(bounded):
         np.testing.assert_array_equal(other.top.labels, exact.top.labels)
         np.testing.assert_array_equal(other.top.scores, exact.top.scores)
     unbounded = bounded(exact=True)
-    assert unbounded.fitted_.slack == 0
+    assert unbounded.fitted_.slack == unbounded.fitted_.nodes == 0
     np.testing.assert_array_equal(unbounded.predict(x).labels, exact.top.labels)
 
 
@@ -93,13 +114,19 @@ def test_a_saved_model_keeps_its_slack_and_an_older_one_is_exact(bounded, tmp_pa
     model.save(tmp_path / "m")
     loaded = labelwood.load(tmp_path / "m")
     assert loaded.fitted_.slack == model.fitted_.slack
+    assert loaded.fitted_.nodes == model.fitted_.nodes > 0
     np.testing.assert_array_equal(loaded.predict(x).labels, model.predict(x).labels)
     state = model.fitted_
     restored = FittedLinearTree.restore(state.settings, state.trained_on, state.arrays(), {"C": 1.0})
-    assert restored.slack == 0
+    assert restored.slack == restored.nodes == 0
     for damaged in (-1, float("nan"), "much", True):
         with pytest.raises(ModelFileError, match="slack"):
             FittedLinearTree.restore(state.settings, state.trained_on, state.arrays(), {"C": 1.0, "slack": damaged})
+    for damaged in (-1, 1.5, "many", True, 2**40):
+        with pytest.raises(ModelFileError, match="nodes"):
+            FittedLinearTree.restore(state.settings, state.trained_on, state.arrays(), {"C": 1.0, "nodes": damaged})
+    with pytest.raises(ParamError, match="max_nodes"):
+        model.search(x, max_nodes=-1)
 
 
 def test_small_label_sets_are_searched_exactly():
@@ -124,5 +151,5 @@ def test_every_tree_of_a_forest_is_sure_of_its_best_labels(k):
                 assert score >= of_first / 3 * (1 - 1e-6)
     exact = model.search(x[:50], k, slack=0.0)
     assert model.search(x[:50], k).n_blocks.sum() < exact.n_blocks.sum()
-    # Asked for all but ten labels or more, an exact search lets every tree name all of them.
-    np.testing.assert_array_equal(model.search(x[:50], 70, slack=0.0).top.labels, every_label.labels[:, :70])
+    # Asked for all but five labels or more, an exact search lets every tree name all of them.
+    np.testing.assert_array_equal(model.search(x[:50], 75, slack=0.0).top.labels, every_label.labels[:, :75])

@@ -1,9 +1,12 @@
 """Calibration: rules, curves, held-out rows and thresholds, against slow and hand-made answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 
 import labelwood as lw
 from labelwood.calibration.fit import calibrated, learnt
@@ -11,6 +14,7 @@ from labelwood.calibration.fitted import FittedCalibration, bands_of
 from labelwood.calibration.held_out import HeldOut, as_unseen, held_out, parts_of, places
 from labelwood.calibration.isotonic import learnt_curve, pooled
 from labelwood.calibration.label_odds import VARIANCE, learnt_odds, with_odds
+from labelwood.calibration.row_context import PLAIN, _logistic, learnt_context
 from labelwood.calibration.rule import Assignment
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.errors import DataError, ModelFileError, ParamError
@@ -252,6 +256,65 @@ def test_bands_go_by_training_rows():
     assert bands_of(np.array([10, 5, 4, 0]), np.array([6, 4])).tolist() == [0, 1, 1, 2]
 
 
+# rows
+
+
+def rivalled(seed=0, n_rows=4000, n_labels=30):
+    """Held-out answers of rows with one strong answer, right in 95% of cases, or two, of which one is right."""
+    rng = np.random.default_rng(seed)
+    labels = np.stack([rng.permutation(n_labels)[:3] for _ in range(n_rows)]).astype(np.int32)
+    two = rng.random(n_rows) < 0.5
+    scores = np.column_stack([np.full(n_rows, 0.9), np.where(two, 0.9, 0.1), np.full(n_rows, 0.05)])
+    scores = (scores + rng.random(scores.shape) * 0.01).astype(np.float32)
+    scores[:, :2] = -np.sort(-scores[:, :2], axis=1)
+    second = rng.random(n_rows) < 0.5
+    hit = np.column_stack([np.where(two, ~second, rng.random(n_rows) < 0.95), two & second, np.zeros(n_rows, bool)])
+    rows = np.repeat(np.arange(n_rows), 3)[hit.ravel()]
+    y = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, labels[hit])), shape=(n_rows, n_labels))
+    return HeldOut(TopK(labels, scores), y, 1), np.full(n_labels, 200, np.int64), two
+
+
+def test_an_answer_with_a_rival_as_good_is_less_sure():
+    held, counts, _ = rivalled()
+    calibration = learnt(held, counts, Assignment.parse("precision=0.9"))
+    new, _, two = rivalled(seed=1)
+    probabilities = calibration.probabilities(new.top)
+    assert probabilities[~two, 0].mean() == pytest.approx(0.95, abs=0.03)
+    assert probabilities[two, 0].mean() == pytest.approx(0.5, abs=0.03)
+    precision, _, _, a_row = shares(calibration.assigned(new.top), new.y)
+    assert precision == pytest.approx(0.9, abs=0.03)  # no score alone reaches it
+    assert a_row > 0.45
+    assert not calibration.note
+
+
+def test_rivals_count_though_they_may_not_be_answered():
+    held, counts, _ = rivalled()
+    calibration = learnt(held, counts, Assignment("f1"))
+    new, _, two = rivalled(seed=1)
+    only_first = new.top.cut(1)
+    assert np.array_equal(calibration.probabilities(only_first, new.top), calibration.probabilities(new.top)[:, :1])
+    assert calibration.probabilities(only_first)[two].mean() > 0.7  # without its rival it would look sure
+
+
+def test_a_context_does_not_depend_on_the_order_of_answers():
+    held, _, _ = rivalled(n_rows=500)
+    context = learnt_context(held.top, hit_matrix(held.top, held.y).hit.astype(bool))
+    back = TopK(held.top.labels[:, ::-1], held.top.scores[:, ::-1])
+    assert context.refined(back)[:, ::-1] == pytest.approx(context.refined(held.top), abs=1e-5)
+
+
+def test_weights_are_those_of_a_logistic_regression():
+    rng = np.random.default_rng(0)
+    columns = [rng.normal(size=500) for _ in range(3)]
+    right = (rng.random(500) < 1 / (1 + np.exp(-(columns[0] - 0.5 * columns[1])))).astype(float)
+    peer = LogisticRegression(C=1e6, tol=1e-8).fit(np.column_stack(columns), right)
+    weights = _logistic([*columns, np.ones(500)], right)
+    assert weights == pytest.approx([*peer.coef_[0], peer.intercept_[0]], abs=0.03)  # ours are drawn to (1, 0, 0, 0)
+    assert np.array_equal(
+        _logistic([-columns[0], *columns[1:], np.ones(500)], right), PLAIN
+    )  # a score never counts less
+
+
 # held-out rows
 
 
@@ -264,7 +327,7 @@ def test_no_row_is_in_two_parts_and_none_judges_itself(monkeypatch):
     x, y = shop()
     data = checked_input(x, y)
     parts = parts_of(lw.OneVsAll, data, seed=0)
-    assert len(parts) == 5
+    assert len(parts) == 10
     assert len(np.unique(np.concatenate(parts))) == 300
     seen = []
     train = lw.OneVsAll._train
@@ -280,6 +343,11 @@ def test_no_row_is_in_two_parts_and_none_judges_itself(monkeypatch):
 def test_models_that_train_by_epochs_hold_out_one_part():
     x, y = shop()
     assert len(parts_of(lw.HSoftmax, checked_input(x, y), seed=0)) == 1
+
+
+def test_models_that_train_others_hold_out_fifths():
+    x, y = shop()
+    assert [len(part) for part in parts_of(lw.Ensemble, checked_input(x, y), seed=0)] == [60] * 5
 
 
 def test_a_word_of_held_out_rows_alone_is_left_out():
@@ -330,6 +398,18 @@ def test_a_calibration_is_its_arrays_and_facts():
     assert sum(array.nbytes for array in calibration.arrays().values()) < 4000
 
 
+def test_a_folder_of_an_earlier_version_reads_scores_alone():
+    held, counts = answers(n_rows=1500)
+    calibration = replace(learnt(held, counts, Assignment("f1")), context=None)
+    arrays = calibration.arrays()
+    assert not [name for name in arrays if name.startswith("context")]
+    again = FittedCalibration.restore(arrays, calibration.facts(), counts)
+    assert np.array_equal(again.probabilities(held.top), calibration.probabilities(held.top))
+    arrays["context_weights"] = PLAIN
+    with pytest.raises(ModelFileError, match="needs a curve and weights, but has context_weights"):
+        FittedCalibration.restore(arrays, calibration.facts(), counts)
+
+
 @pytest.mark.parametrize(
     ("name", "damaged", "part"),
     [
@@ -343,6 +423,10 @@ def test_a_calibration_is_its_arrays_and_facts():
         ("labels", lambda a: a + 1, "must stay below"),
         ("labels", lambda a: a[::-1].copy(), "do not ascend"),
         ("cuts", lambda a: a.astype(np.int32), "cuts"),
+        ("context_scores", lambda a: a[::-1].copy(), "falls"),
+        ("context_scores", lambda a: a[:0], "context"),
+        ("context_chances", lambda a: a[:-1], "context"),
+        ("context_weights", lambda a: a * np.nan, "context_weights"),
     ],
 )
 def test_damaged_arrays_are_refused(name, damaged, part):

@@ -110,6 +110,33 @@ def test_dropout_stands_where_it_is_asked_for():
     assert 0.4 < zeros["output"] < 0.6
 
 
+def test_first_weights_begin_where_they_are_asked_for():
+    from labelwood.models.neural.dxml_training import Regressor
+
+    settings = {"hidden": 64, "residual": False}
+    usual = Regressor(200, 20, lw.DXML.Parameters(**settings, optimizer="sgd"))
+    asked = Regressor(200, 20, lw.DXML.Parameters(**settings, start=0.05, bias_start=0.1, out_start=8.0))
+    assert usual.encoder.table.weight.std().item() * 64**0.5 == pytest.approx(1, rel=0.05)
+    assert asked.encoder.table.weight.std().item() * 64**0.5 == pytest.approx(0.05, rel=0.05)
+    assert (usual.encoder.block.bias == 0).all()
+    assert (asked.encoder.block.bias == 0.1).all()
+    assert usual.out.weight.abs().max().item() == pytest.approx(64**-0.5, rel=0.05)
+    assert asked.out.weight.abs().max().item() == pytest.approx(8 * 64**-0.5, rel=0.05)
+
+
+def test_of_equal_votes_those_of_nearer_rows_win():
+    """As the paper's preset votes: of two labels with one vote each the nearer row's; two votes beat a near one."""
+    y = sparse.csr_matrix(np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]], np.float32))
+    nothing = np.zeros((1, 1), np.float32)
+    ids, cosines = np.array([[3, 1, 2]], np.int32), np.array([[0.9, 0.1, -0.9]], np.float32)
+    two, three = (
+        best_labels(voted(ids, cosines, y, VoteRule(k, 1000.0, 0.0), nothing, nothing), 2).labels.tolist()
+        for k in (2, 3)
+    )
+    assert two == [[2, 1]]
+    assert three == [[1, 2]]
+
+
 def test_smooth_l1_is_the_piecewise_formula():
     """X3: at |d| = 0, just below and above 1, and 3; the gradient is never larger than 1."""
     import torch

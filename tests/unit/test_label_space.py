@@ -49,6 +49,16 @@ def test_bad_arguments_are_refused():
         label_vectors(np.eye(2, dtype=np.float32), Y)
 
 
+def test_label_vectors_count_rows_by_their_weights():
+    x = np.array([[3, 0], [0, 4], [0, 2]], np.float32)
+    weighted = label_vectors(x, Y, row_weights=[1 / 3, 1 / 4, 0]).toarray()
+    np.testing.assert_allclose(weighted, [[0.5**0.5, 0.5**0.5], [1, 0], [0, 1]], rtol=1e-6)
+    both = label_vectors(x, Y, row_weights=[1, 1, 0.5], normalize_y=True).toarray()
+    np.testing.assert_allclose(both[2], [0, 1])
+    with pytest.raises(DataError, match="one number for each of 3 rows"):
+        label_vectors(x, Y, row_weights=[1.0])
+
+
 def test_native_arguments_that_do_not_fit_are_refused():
     pointers, columns = np.array([0, 1], np.int64), np.array([5], np.int32)
     with pytest.raises(ValueError, match="outside the matrix"):

@@ -76,6 +76,19 @@ def test_collapse_merges_levels():
         tree.collapse(0)
 
 
+def test_collapse_merges_uneven_runs_of_levels():
+    n_inner, n_leaves = 2**5 - 1, 2**5  # a full binary tree of depth 5
+    tree = LabelTree.from_shape([2] * n_inner + [0] * n_leaves, [0] * n_inner + [1] * n_leaves, np.arange(n_leaves))
+    np.testing.assert_array_equal(np.diff(tree.collapse([3, 1]).level_starts), [1, 8, 16, 32])
+    np.testing.assert_array_equal(np.diff(tree.collapse([1, 2]).level_starts), [1, 2, 8, 32])
+    np.testing.assert_array_equal(np.diff(tree.collapse([4, 3]).level_starts), [1, 16, 32])
+    assert tree.collapse([2, 2]).same_as(tree.collapse(2))
+    assert tree.collapse([9]).same_as(tree.collapse(5))
+    for bad in ([], [2, 0]):
+        with pytest.raises(DataError, match="from 1 up"):
+            tree.collapse(bad)
+
+
 def test_relabelled_renames_labels(tree):
     names = np.array([5, 4, 3, 2, 1, 0])
     other = tree.relabelled(names)

@@ -11,8 +11,10 @@ from labelwood.matrices import (
     check_same_rows,
     column_ids,
     normalized_rows,
+    row_lengths,
     row_pointers,
     single_row,
+    unit_scales,
 )
 
 DENSE = np.array([[0, 1.5, 0, 2], [0, 0, 0, 0], [3, 0, 0, 0]])
@@ -131,6 +133,14 @@ def test_normalized_rows_have_length_one_or_zero():
 def test_normalized_rows_of_explicit_zeros_stay_zero():
     source = sparse.csr_matrix((np.zeros(1, np.float32), [0], [0, 1]), shape=(1, 2))
     assert normalized_rows(as_features(source)).toarray().tolist() == [[0, 0]]
+
+
+def test_unit_scales_are_one_over_the_length_or_none_where_float32_is_not_enough():
+    x = sparse.csr_matrix(np.array([[3, 4], [0, 0], [0, 0.5]], np.float32))
+    np.testing.assert_allclose(unit_scales(x), [0.2, 1, 2])
+    np.testing.assert_allclose(row_lengths(x), [5, 1, 0.5])
+    assert unit_scales(x * np.float32(1e7)) is None
+    assert unit_scales(x * np.float32(1e-7)) is None
 
 
 def test_index_types_are_what_kernels_want():

@@ -9,8 +9,9 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.writing.write import write
 from labelwood.errors import DataError, ParamError
 from labelwood.models.registry import model_class
-from labelwood.report.papers.all_papers import PAPERS, chosen_experiments, find_paper
+from labelwood.report.papers.all_papers import PAPERS, chosen_experiments, find_paper, with_lines
 from labelwood.report.papers.experiment import ANSWERS
+from labelwood.report.papers.measures import imbalance
 from labelwood.report.papers.rows import QUICK_ROWS, data_folder, drawn_split, splits
 
 EXPERIMENTS = [(paper, each) for paper in PAPERS.values() for each in paper.experiments]
@@ -57,6 +58,13 @@ def test_tables_and_figures_are_chosen_by_number():
         chosen_experiments(elias, ["99"], [])
     with pytest.raises(ParamError, match=r"elais.*elias"):
         find_paper("elais")
+
+
+def test_lines_are_chosen_by_their_titles():
+    chosen = with_lines(chosen_experiments(find_paper("dxml"), ["2", "4"], []), ["preset paper", "LEML"])
+    assert [[each.title for each in table.variants] for table in chosen] == [["DXML, preset paper", "LEML"]] * 2
+    with pytest.raises(ParamError, match=r"'LMEL'.*KNN"):
+        with_lines(find_paper("dxml").experiments, ["LMEL"])
 
 
 @pytest.fixture
@@ -118,3 +126,23 @@ def test_a_folder_without_rows_is_refused(tmp_path):
     (tmp_path / "README.md").write_text("nothing")
     with pytest.raises(DataError, match=r"training and a test file.*README\.md"):
         list(splits(tmp_path, 1))
+
+
+def test_a_part_of_the_training_rows(rows, tmp_path):
+    write(rows, tmp_path / "train.txt")
+    write(rows, tmp_path / "test.txt")
+    (parts,) = splits(tmp_path, 1, most_rows=7)
+    assert (parts.train.n_rows, parts.test.n_rows) == (7, 40)
+    assert values(parts.train) == sorted(values(parts.train))
+
+
+def test_what_the_most_frequent_labels_hold():
+    """By hand: 100 labels, of which label 0 is in rows 0 to 2, label 1 in rows 0 and 1, all others once, in row 3."""
+    y = np.zeros((4, 100), np.float32)
+    y[:3, 0] = y[:2, 1] = y[3, 2:] = 1
+    lines = imbalance(sparse.csr_matrix(y))
+    one, three = lines["1 % of the labels"], lines["3 % of the labels"]
+    assert one["positives, per cent"] == pytest.approx(100 * 3 / 103)
+    assert (one["rows with one, per cent"], one["rows with three, per cent"]) == (75, 25)
+    assert (three["rows with one, per cent"], three["rows with all, per cent"]) == (100, 75)
+    assert set(lines["100 % of the labels"].values()) == {100}

@@ -14,7 +14,7 @@ from labelwood.metrics.propensity import inverse_propensity
 from labelwood.models.ensemble import network
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, with_unseen
-from labelwood.models.ensemble.label_words import LabelWords, words_of
+from labelwood.models.ensemble.label_words import LabelWords, without_qualifier, words_of
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import N_NEAR, NearRows
@@ -434,3 +434,23 @@ def test_margins_are_what_the_nodes_say():
     for item in (0, 17, 99):
         added, rest = ranker.contributions(features[item])
         assert added.sum() + rest == pytest.approx(float(margins[item]), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("beekeeping (husbandry)", "beekeeping"),
+        ("films (works) (old)", "films (works)"),
+        ("(unnamed)", "(unnamed)"),
+        ("f(x)", "f(x)"),
+        ("plain", "plain"),
+    ],
+)
+def test_brackets_at_the_end_of_a_name_tell_it_apart_and_are_no_part_of_it(name, bare):
+    assert without_qualifier(name) == bare
+
+
+def test_names_with_brackets_are_found_in_texts_without_them():
+    found = NamePhrases.of(("beekeeping (husbandry)", "films")).rows(["A guide to beekeeping"], 1)
+    assert found[0, 0] == 1
+    assert found[0, 1] == 0

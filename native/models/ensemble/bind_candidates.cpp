@@ -54,6 +54,8 @@ struct SidesHolder {
     In<float> near_scale;
     In2<std::int8_t> learned_bytes[3];
     In<float> learned_floats[4];
+    In2<std::int8_t> meaning_lines[4];
+    In<float> meaning_scales[4];
     Sides sides{};
 
     SidesHolder(std::int32_t n_features, In<float> label_rows) {
@@ -105,6 +107,29 @@ struct SidesHolder {
         };
         sides.learned = {table(learned_bytes[0]), learned_floats[0].data(), learned_floats[1].data(), table(learned_bytes[1]),
                          learned_floats[2].data(), learned_bytes[2].data(), learned_floats[3].data(), n_near, most_proposed};
+    }
+
+    void meaning(In2<std::int8_t> rows, In<float> row_scale, In2<std::int8_t> told, In<float> told_scale, In2<std::int8_t> centres,
+                 In<float> centre_scale, In2<std::int8_t> names, In<float> name_scale, std::int64_t first_column, std::int32_t n_near,
+                 std::int32_t most_rows, std::int32_t most_told, std::int32_t most_names) {
+        need(sides.near.labels.starts, "meanings of texts come after the similar rows");
+        need(first_column >= sides.n_features && n_near >= 1 && most_rows >= 0 && most_told >= 0 && most_names >= 0,
+             "meanings come after the features, ask texts and propose labels");
+        const In2<std::int8_t> lines[4] = {rows, told, centres, names};
+        const In<float> scales[4] = {row_scale, told_scale, centre_scale, name_scale};
+        MeaningSide::Table tables[4];
+        for (int i = 0; i < 4; ++i) {
+            const auto n = static_cast<std::int64_t>(lines[i].shape(0));
+            const std::int64_t wanted = i == 0 ? sides.near.labels.n_rows : sides.n_labels;
+            need((n == 0 || n == wanted) && static_cast<std::int64_t>(scales[i].size()) == n && lines[i].shape(1) == rows.shape(1),
+                 "meanings have a line, or none at all, for each row and each label");
+            meaning_lines[i] = lines[i];
+            meaning_scales[i] = scales[i];
+            tables[i] = {meaning_lines[i].data(), meaning_scales[i].data(), n};
+        }
+        need(rows.shape(1) >= 1 && rows.shape(1) <= 65536, "meanings have numbers");
+        sides.meaning = {tables[0], tables[1], tables[2], tables[3], first_column, static_cast<std::int32_t>(rows.shape(1)), n_near,
+                         most_rows, most_told, most_names};
     }
 
     void names(In<std::int64_t> column_starts, In<std::int32_t> column_words, In<std::int64_t> word_starts, In<std::int32_t> word_labels,
@@ -343,6 +368,9 @@ void bind_candidates(nb::module_& m) {
              "Training rows by column and their labels.")
         .def("learned", &SidesHolder::learned, "units"_a, "unit_scale"_a, "unit_bias"_a, "projection"_a, "projection_scale"_a, "rows"_a, "row_scale"_a, "n_near"_a, "most_proposed"_a,
              "Training rows in a space where rows with the same labels lie together.")
+        .def("meaning", &SidesHolder::meaning, "rows"_a, "row_scale"_a, "told"_a, "told_scale"_a, "centres"_a, "centre_scale"_a, "names"_a,
+             "name_scale"_a, "first_column"_a, "n_near"_a, "most_rows"_a, "most_told"_a, "most_names"_a,
+             "Dense vectors of training texts, and of labels: what tells them, the mean of their texts, their names.")
         .def("names", &SidesHolder::names, "column_starts"_a, "column_words"_a, "word_starts"_a, "word_labels"_a, "word_shares"_a,
              "mass"_a, "words"_a, "right"_a, "matched"_a, "least_share"_a, "smallest_share"_a, "whole"_a, "most_proposed"_a,
              "The words of label names.")

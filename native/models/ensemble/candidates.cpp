@@ -22,11 +22,15 @@ public:
     Gatherer(const Sides& sides, const AskedRows& asked, std::int64_t row, CandidateRoom& room)
         : sides_(sides), asked_(asked), room_(room), n_columns_(n_table_columns(asked.n_models, sides)), near_(3 * asked.n_models),
           names_(near_ + kNearColumns), phrases_(names_ + kNameColumns), letters_(phrases_ + kPhraseColumns),
-          beside_(letters_ + kLetterColumns), learned_(n_columns_ - (sides.learned.projection.dim > 0 ? kLearnedColumns : 0)) {
+          beside_(letters_ + kLetterColumns), meaning_(n_columns_ - (sides.meaning.n_dims > 0 ? kMeaningColumns : 0)),
+          learned_(meaning_ - (sides.learned.projection.dim > 0 ? kLearnedColumns : 0)) {
         labels_ = asked.labels + row * asked.n_models * asked.width;
         scores_ = asked.scores + row * asked.n_models * asked.width;
         begin_ = asked.rows.starts[row];
         end_ = asked.rows.starts[row + 1];
+        meaning_begin_ = end_;
+        if (sides.meaning.n_dims > 0)
+            meaning_begin_ = std::lower_bound(asked.rows.columns + begin_, asked.rows.columns + end_, sides.meaning.first_column) - asked.rows.columns;
         features_end_ = std::lower_bound(asked.rows.columns + begin_, asked.rows.columns + end_, sides.n_features) - asked.rows.columns;
         said_begin_ = std::lower_bound(asked.rows.columns + features_end_, asked.rows.columns + end_, asked.first_said) - asked.rows.columns;
         make_room();
@@ -37,13 +41,15 @@ public:
         missing_[phrases_ + 2] = 9.0f;
         missing_[phrases_ + 3] = -1.0f;
         missing_[letters_ + 2] = missing_[letters_ + 3] = kWorstRank;
-        if (learned_ < n_columns_) missing_[learned_ + 3] = kWorstRank;
+        if (learned_ < meaning_) missing_[learned_ + 3] = kWorstRank;
+        if (meaning_ < n_columns_) missing_[meaning_ + 3] = missing_[meaning_ + 5] = missing_[meaning_ + 8] = kWorstRank;
     }
 
     void run() {
         ask_models();
         ask_near_rows();
         ask_learned();
+        ask_meaning();
         ask_names();
         ask_phrases();
         ask_letters();
@@ -52,6 +58,7 @@ public:
         fill_letters();
         fill_companions();
         fill_learned();
+        fill_meaning();
         finish();
     }
 
@@ -240,7 +247,7 @@ private:
     }
 
     void fill_learned() {
-        if (learned_ == n_columns_) return;
+        if (learned_ == meaning_) return;
         const SparsePattern& labels = sides_.near.labels;
         for (std::size_t i = 0; i < room_.learned_rows.size(); ++i) {
             const Scored row = room_.learned_rows[i];
@@ -256,6 +263,120 @@ private:
             if (room_.slots[room_.by_votes[i].label] >= 0) candidate(room_.by_votes[i].label)[learned_ + 3] = static_cast<float>(i);
         }
         for (const std::int32_t label : room_.touched_votes) room_.votes[label] = 0.0f;
+    }
+
+    // What a line of a table has in common with the text.
+    float similar(const MeaningSide::Table& table, std::int64_t line) const {
+        const auto n_dims = static_cast<std::size_t>(sides_.meaning.n_dims);
+        const std::int8_t* other = table.lines + static_cast<std::size_t>(line) * n_dims;
+        std::int32_t dot = 0;
+        for (std::size_t d = 0; d < n_dims; ++d) dot += static_cast<std::int16_t>(room_.small_meaning[d]) * static_cast<std::int16_t>(other[d]);
+        return room_.meaning_scale * table.scale[line] * static_cast<float>(dot);
+    }
+
+    // The labels with most votes of the texts that mean the most similar, those that the vector tells, and those with similar names.
+    void ask_meaning() {
+        const MeaningSide& meaning = sides_.meaning;
+        room_.touched_meaning.clear();
+        room_.meaning_rows.clear();
+        room_.by_meaning.clear();
+        room_.by_told.clear();
+        room_.by_name_meaning.clear();
+        room_.meaning_scale = 0;
+        if (meaning.n_dims == 0) return;
+        float largest = 0, squares = 0;
+        for (std::int64_t q = meaning_begin_; q < end_; ++q) {
+            largest = std::max(largest, std::fabs(asked_.rows.values[q]));
+            squares += asked_.rows.values[q] * asked_.rows.values[q];
+        }
+        if (!(largest > 0) || !std::isfinite(squares)) return;
+        room_.small_meaning.assign(static_cast<std::size_t>(meaning.n_dims), 0);
+        for (std::int64_t q = meaning_begin_; q < end_; ++q) {
+            const std::int64_t d = asked_.rows.columns[q] - meaning.first_column;
+            if (d < meaning.n_dims) room_.small_meaning[d] = static_cast<std::int8_t>(std::lrint(asked_.rows.values[q] / largest * 127));
+        }
+        room_.meaning_scale = largest / 127 / std::sqrt(squares);
+        ask_similar_texts();
+        tell_labels(meaning.told, meaning.most_told, room_.told, room_.by_told);
+        tell_labels(meaning.names, meaning.most_names, room_.name_meaning, room_.by_name_meaning);
+    }
+
+    void ask_similar_texts() {
+        const MeaningSide& meaning = sides_.meaning;
+        if (room_.meaning_votes.size() < static_cast<std::size_t>(sides_.n_labels)) room_.meaning_votes.resize(sides_.n_labels, 0.0f);
+        room_.meaning_rows.resize(meaning.n_near);
+        TopKHeap heap(room_.meaning_rows.data(), meaning.n_near);
+        for (std::int64_t row = 0; row < meaning.rows.n_lines; ++row) {
+            const float near = similar(meaning.rows, row);
+            if (near > 0 && !(heap.full() && near < heap.worst())) heap.offer(near, static_cast<std::int32_t>(row));
+        }
+        room_.meaning_rows.resize(static_cast<std::size_t>(heap.size()));
+        heap.sorted();
+        float total = 0;
+        for (const Scored& row : room_.meaning_rows) total += row.score * row.score;
+        const SparsePattern& labels = sides_.near.labels;
+        for (const Scored& row : room_.meaning_rows) {
+            for (std::int64_t p = labels.starts[row.label]; p < labels.starts[row.label + 1]; ++p) {
+                const std::int32_t label = labels.columns[p];
+                if (room_.meaning_votes[label] == 0.0f) room_.touched_meaning.push_back(label);
+                room_.meaning_votes[label] += row.score * row.score / std::max(total, 1e-9f);
+            }
+        }
+        for (const std::int32_t label : room_.touched_meaning) room_.by_meaning.push_back({room_.meaning_votes[label], label});
+        propose_best(room_.by_meaning, meaning.most_rows);
+    }
+
+    // What a table with a line for each label says of all of them; the best become candidates.
+    void tell_labels(const MeaningSide::Table& table, std::int32_t most_proposed, std::vector<float>& said, std::vector<Scored>& order) {
+        if (table.n_lines == 0) return;
+        said.resize(static_cast<std::size_t>(sides_.n_labels));
+        for (std::int32_t label = 0; label < sides_.n_labels; ++label) {
+            said[label] = similar(table, label);
+            if (said[label] > 0) order.push_back({said[label], label});
+        }
+        propose_best(order, most_proposed);
+    }
+
+    // Keeps those that have a rank, best first; the first of them become candidates.
+    void propose_best(std::vector<Scored>& order, std::int32_t most_proposed) {
+        const auto n = std::min<std::size_t>(order.size(), static_cast<std::size_t>(kWorstRank));
+        std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), better);
+        order.resize(n);
+        for (std::size_t i = 0; i < std::min<std::size_t>(n, static_cast<std::size_t>(most_proposed)); ++i) candidate(order[i].label);
+    }
+
+    void fill_meaning() {
+        if (meaning_ == n_columns_) return;
+        const MeaningSide& meaning = sides_.meaning;
+        const SparsePattern& labels = sides_.near.labels;
+        for (std::size_t i = 0; i < room_.meaning_rows.size(); ++i) {
+            const Scored row = room_.meaning_rows[i];
+            for (std::int64_t p = labels.starts[row.label]; p < labels.starts[row.label + 1]; ++p) {
+                if (room_.slots[labels.columns[p]] < 0) continue;
+                float* columns = candidate(labels.columns[p]) + meaning_;
+                columns[0] = room_.meaning_votes[labels.columns[p]];
+                columns[1] = std::max(columns[1], row.score);
+                columns[2] += i < kFirstLearned ? 1.0f : 0.0f;
+            }
+        }
+        for (const std::int32_t label : room_.touched_meaning) room_.meaning_votes[label] = 0.0f;
+        if (room_.meaning_scale == 0) return;
+        for (std::size_t slot = 0; slot < room_.labels.size(); ++slot) {
+            float* columns = room_.table.data() + slot * n_columns_ + meaning_;
+            const std::int32_t label = room_.labels[slot];
+            if (meaning.told.n_lines) columns[4] = room_.told[label];
+            if (meaning.centres.n_lines) columns[6] = similar(meaning.centres, label);
+            if (meaning.names.n_lines) columns[7] = room_.name_meaning[label];
+        }
+        fill_ranks(room_.by_meaning, 3);
+        fill_ranks(room_.by_told, 5);
+        fill_ranks(room_.by_name_meaning, 8);
+    }
+
+    void fill_ranks(const std::vector<Scored>& order, int column) {
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            if (room_.slots[order[i].label] >= 0) candidate(order[i].label)[meaning_ + column] = static_cast<float>(i);
+        }
     }
 
     // Adds up the words of all names in the row; the names with the largest promise become candidates.
@@ -295,9 +416,9 @@ private:
     }
 
     void ask_phrases() {
-        if (sides_.phrase_right == nullptr || said_begin_ == end_) return;
+        if (sides_.phrase_right == nullptr || said_begin_ >= meaning_begin_) return;
         // Every block holds the same labels, in the same order.
-        const std::int64_t n = (end_ - said_begin_) / 3;
+        const std::int64_t n = (meaning_begin_ - said_begin_) / 3;
         for (std::int64_t i = said_begin_; i < said_begin_ + n; ++i) {
             const std::int64_t label = asked_.rows.columns[i] - asked_.first_said;
             if (label < 0 || label >= sides_.n_labels) continue;
@@ -431,10 +552,10 @@ private:
     const Sides& sides_;
     const AskedRows& asked_;
     CandidateRoom& room_;
-    const std::int32_t n_columns_, near_, names_, phrases_, letters_, beside_, learned_;  // where the columns of each side begin
+    const std::int32_t n_columns_, near_, names_, phrases_, letters_, beside_, meaning_, learned_;  // where the columns of each side begin
     const std::int32_t* labels_;
     const float* scores_;
-    std::int64_t begin_, end_, features_end_, said_begin_;
+    std::int64_t begin_, end_, meaning_begin_, features_end_, said_begin_;
     std::int64_t n_features_ = 0;
     double length_ = 1;
     float closest_ = 0.0f;

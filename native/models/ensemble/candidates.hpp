@@ -31,6 +31,21 @@ struct LearnedSide {
     std::int32_t n_near, most_proposed;   // the nearest rows that are asked, the labels with most votes that are proposed
 };
 
+// Dense vectors of texts: what a text means, in the last columns of a row. n_dims 0: there are none. Every table is in bytes, each
+// line times its scale; a line stands for a vector of length 1, but those of `told` for the weights of a regression.
+struct MeaningSide {
+    struct Table {
+        const std::int8_t* lines;  // (n_lines, n_dims)
+        const float* scale;
+        std::int64_t n_lines;      // 0: the table is not there
+    };
+    Table rows;                    // of training texts
+    Table told, centres, names;    // of every label: the weights that tell it, the mean of its texts, its name
+    std::int64_t first_column;
+    std::int32_t n_dims;
+    std::int32_t n_near, most_rows, most_told, most_names;  // nearest texts that are asked; labels that each part proposes
+};
+
 // Words of label names: which columns of a row say them, and what share of each name they are. n_words 0: no names.
 struct NameSide {
     SparsePattern column_words;
@@ -57,6 +72,7 @@ struct BesideSide {
 struct Sides {
     NearSide near;
     LearnedSide learned;
+    MeaningSide meaning;
     NameSide names;
     LetterSide letters;
     BesideSide beside;
@@ -81,10 +97,12 @@ struct AskedRows {
 // Columns of the table: of each model score, rank, share of the best; of similar rows votes, closest, first five; of the
 // words of names share, strength, right, matched, mass, words, rank; of names in the text times, alone, first, right; of the
 // characters of names share, cosine and the ranks by both; beside; label rows; of the row features, best score of each model, closest row; the sides that name the label. Last, if there is a
-// learned space: votes of its nearest rows, closest, first ten, rank by votes.
-inline constexpr std::int32_t kLearnedColumns = 4;
+// learned space: votes of its nearest rows, closest, first ten, rank by votes. Behind that, if texts have dense vectors: the same
+// four of their nearest texts, what the regression tells and its rank, cosine to the centre, cosine to the name and its rank.
+inline constexpr std::int32_t kLearnedColumns = 4, kMeaningColumns = 9;
 inline std::int32_t n_table_columns(std::int32_t n_models, const Sides& sides) {
-    return 4 * n_models + 23 + (sides.learned.projection.dim > 0 ? kLearnedColumns : 0);
+    return 4 * n_models + 23 + (sides.learned.projection.dim > 0 ? kLearnedColumns : 0) +
+           (sides.meaning.n_dims > 0 ? kMeaningColumns : 0);
 }
 
 // Memory for one row after another; every array is back to 0 (slots: -1) between two rows.
@@ -96,6 +114,11 @@ struct CandidateRoom {
     std::vector<std::int32_t> place_columns;
     std::vector<std::int8_t> small_place;
     std::vector<Scored> learned_rows, by_votes;
+    std::vector<Scored> meaning_rows, by_meaning, by_told, by_name_meaning;
+    std::vector<float> meaning_votes, told, name_meaning;
+    std::vector<std::int32_t> touched_meaning;
+    std::vector<std::int8_t> small_meaning;
+    float meaning_scale = 0;  // of small_meaning; 0: the text says nothing
     std::vector<Scored> best, order, by_share, by_cosine;
     std::vector<std::int32_t> labels;  // the candidates of the last row
     std::vector<float> table;          // (n candidates, n columns)

@@ -1,4 +1,6 @@
 // Hierarchical softmax for Python: training into given arrays, and answers from stored vectors.
+#include <nanobind/stl/string.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -50,28 +52,41 @@ SparseRows checked_rows(const In<std::int64_t>& starts, const In<std::int32_t>& 
             static_cast<std::int32_t>(n_columns)};
 }
 
-void fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In<float> bias, In<std::int64_t> label_starts,
-         In<std::int32_t> labels, In<std::int32_t> child, In<std::int32_t> place_of_label, In<std::int32_t> place_of_inner,
-         Out2<float> input, Out2<float> output, Out<std::int32_t> order, bool plt, float rate, std::int64_t epochs,
-         std::uint64_t seed, int n_threads, nb::object progress, bool shuffle) {
-    const CodeTree tree = code_tree(child, place_of_label, place_of_inner);
+// Rows, labels and vectors of a training, checked; what the loss alone needs is filled in by the caller.
+HsTraining checked_training(const In<std::int64_t>& starts, const In<std::int32_t>& columns, const In<float>& values,
+                            const In<float>& bias, const In<std::int64_t>& label_starts, const In<std::int32_t>& labels,
+                            std::int32_t n_labels, const Out2<float>& input, const Out2<float>& output,
+                            const Out<std::int32_t>& order, std::int64_t n_output) {
     require(input.shape(0) >= 1 && input.shape(1) == output.shape(1) && input.shape(1) % 16 == 0 &&
-                output.shape(0) == static_cast<std::size_t>(plt ? 2 * tree.n_inner : tree.n_inner),
-            "the vectors do not fit the tree, or their length is no multiple of 16");
+                output.shape(0) == static_cast<std::size_t>(n_output),
+            "the vectors do not fit the labels, or their length is no multiple of 16");
     const SparseRows rows = checked_rows(starts, columns, values, bias, static_cast<std::int64_t>(input.shape(0)) - 1);
     require(label_starts.size() == starts.size() && label_starts(0) == 0 &&
                 label_starts(label_starts.size() - 1) == static_cast<std::int64_t>(labels.size()),
             "the label pointers do not fit the labels");
-    for (std::size_t i = 0; i < labels.size(); ++i) require(labels(i) >= 0 && labels(i) < tree.n_labels, "a label is outside the tree");
+    for (std::size_t i = 0; i < labels.size(); ++i) require(labels(i) >= 0 && labels(i) < n_labels, "a label is out of range");
     for (std::size_t i = 0; i < order.size(); ++i) {
         require(order(i) >= 0 && order(i) < rows.n_rows, "order names a row that does not exist");
         const auto row = static_cast<std::size_t>(order(i));
         require(label_starts(row) < label_starts(row + 1), "order names a row without labels");
     }
+    HsTraining training{};
+    training.rows = rows;
+    training.bias = bias.data();
+    training.labels = {label_starts.data(), labels.data(), rows.n_rows, n_labels};
+    training.input = input.data();
+    training.output = output.data();
+    training.stride = static_cast<std::int32_t>(input.shape(1));
+    return training;
+}
+
+void run(HsTraining& training, const Out<std::int32_t>& order, float rate, std::int64_t epochs, std::uint64_t seed, int n_threads,
+         const nb::object& progress, bool shuffle) {
     const auto n_order = static_cast<std::int64_t>(order.size());
-    const HsTraining training{rows, bias.data(), {label_starts.data(), labels.data(), rows.n_rows, tree.n_labels}, tree,
-                              input.data(), output.data(), static_cast<std::int32_t>(input.shape(1)), plt, rate,
-                              epochs * n_order, seed, shuffle};
+    training.rate = rate;
+    training.steps = epochs * n_order;
+    training.seed = seed;
+    training.shuffle = shuffle;
     PythonProgress state{progress};
     try {
         WithoutGil released;
@@ -80,6 +95,44 @@ void fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In
         if (state.interrupted) throw nb::python_error();
         throw;
     }
+}
+
+void fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In<float> bias, In<std::int64_t> label_starts,
+         In<std::int32_t> labels, In<std::int32_t> child, In<std::int32_t> place_of_label, In<std::int32_t> place_of_inner,
+         Out2<float> input, Out2<float> output, Out<std::int32_t> order, bool plt, float rate, std::int64_t epochs,
+         std::uint64_t seed, int n_threads, nb::object progress, bool shuffle) {
+    const CodeTree tree = code_tree(child, place_of_label, place_of_inner);
+    HsTraining training = checked_training(starts, columns, values, bias, label_starts, labels, tree.n_labels, input, output, order,
+                                           (plt ? 2 : 1) * std::int64_t{tree.n_inner});
+    training.tree = tree;
+    training.loss = plt ? HsLoss::plt : HsLoss::hs;
+    run(training, order, rate, epochs, seed, n_threads, progress, shuffle);
+}
+
+void flat_fit(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, In<float> bias, In<std::int64_t> label_starts,
+              In<std::int32_t> labels, Out2<float> input, Out2<float> output, Out<std::int32_t> order, const std::string& loss,
+              In<double> cumulative, std::int32_t n_negatives, float rate, std::int64_t epochs, std::uint64_t seed, int n_threads,
+              nb::object progress, bool shuffle) {
+    const auto n_labels = static_cast<std::int32_t>(output.shape(0));
+    HsTraining training =
+        checked_training(starts, columns, values, bias, label_starts, labels, n_labels, input, output, order, n_labels);
+    if (loss == "softmax") {
+        training.loss = HsLoss::softmax;
+    } else if (loss == "ova") {
+        training.loss = HsLoss::ova;
+        for (std::size_t row = 0; row + 1 < label_starts.size(); ++row)
+            for (std::int64_t p = label_starts(row) + 1; p < label_starts(row + 1); ++p)
+                require(labels(static_cast<std::size_t>(p - 1)) < labels(static_cast<std::size_t>(p)), "the labels of a row must rise");
+    } else {
+        require(loss == "negatives", "loss must be softmax, ova or negatives");
+        require(cumulative.size() == output.shape(0) && n_negatives >= 0, "every label needs a weight in the draw");
+        for (std::size_t i = 0; i < cumulative.size(); ++i)
+            require(cumulative(i) >= (i ? cumulative(i - 1) : 0.0), "running sums must not fall");
+        training.loss = HsLoss::negatives;
+        training.cumulative = cumulative.data();
+        training.n_negatives = n_negatives;
+    }
+    run(training, order, rate, epochs, seed, n_threads, progress, shuffle);
 }
 
 HsVectors vectors_of(const AnyMatrix& data, const In<float>& scale) {
@@ -133,6 +186,12 @@ void bind_hsoftmax(nb::module_& m) {
           nb::arg("n_threads"), nb::arg("progress"), nb::arg("shuffle") = true,
           "Trains input and output vectors in place over the rows of `order`, which is shuffled unless told otherwise. Repeatable with one thread; "
           "several write to the same vectors without locks.");
+    m.def("flat_fit", &flat_fit, nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("bias"), nb::arg("label_starts"),
+          nb::arg("labels"), nb::arg("input"), nb::arg("output"), nb::arg("order"), nb::kw_only(), nb::arg("loss"), nb::arg("cumulative"),
+          nb::arg("n_negatives"), nb::arg("rate"), nb::arg("epochs"), nb::arg("seed"), nb::arg("n_threads"), nb::arg("progress"),
+          nb::arg("shuffle") = true,
+          "Trains input vectors and one output vector a label in place, without a tree; loss: softmax, ova or negatives. Otherwise as "
+          "hsoftmax_fit.");
     nb::class_<Softmax>(m, "HierarchicalSoftmax", "Answers from the vectors of a trained hierarchical softmax.")
         .def(nb::init<In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, AnyMatrix, In<float>, AnyMatrix, In<float>, bool>(),
              nb::arg("child"), nb::arg("place_of_label"), nb::arg("place_of_inner"), nb::arg("input"), nb::arg("input_scale"),

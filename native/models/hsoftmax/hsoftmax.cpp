@@ -23,10 +23,11 @@ constexpr std::int64_t kBlock = 8192;
 constexpr float kLowest = 1e-37f;
 
 struct Scratch {
-    Scratch(std::int32_t stride, std::int32_t n_inner, bool plt)
-        : hidden(static_cast<std::size_t>(stride)), gradient(hidden.size()), nodes(plt ? static_cast<std::size_t>(n_inner) : 0),
-          stamp(nodes.size()), sides(nodes.size()),
-          view{hidden.data(), gradient.data(), nodes.data(), stamp.data(), sides.data(), 0} {}
+    explicit Scratch(const HsTraining& t)
+        : hidden(static_cast<std::size_t>(t.stride)), gradient(hidden.size()),
+          margins(t.loss == HsLoss::softmax ? static_cast<std::size_t>(t.labels.n_columns) : 0),
+          nodes(t.loss == HsLoss::plt ? static_cast<std::size_t>(t.tree.n_inner) : 0), stamp(nodes.size()), sides(nodes.size()),
+          view{hidden.data(), gradient.data(), nodes.data(), stamp.data(), sides.data(), 0, margins.data()} {}
     Scratch(const Scratch&) = delete;
 
     // The counter of visits has 32 bits; long before it ends, start anew.
@@ -36,7 +37,7 @@ struct Scratch {
         view.visit = 0;
     }
 
-    std::vector<float> hidden, gradient;
+    std::vector<float> hidden, gradient, margins;
     std::vector<std::int32_t> nodes;
     std::vector<std::uint32_t> stamp;
     std::vector<std::uint8_t> sides;
@@ -83,8 +84,7 @@ void hs_fit(const HsTraining& training, std::int32_t* order, std::int64_t n_orde
             bool (*progress)(void*, std::int64_t, std::int64_t), void* context) {
     if (n_threads < 1) n_threads = max_threads();
     std::vector<std::unique_ptr<Scratch>> scratch;
-    for (int i = 0; i < n_threads; ++i)
-        scratch.push_back(std::make_unique<Scratch>(training.stride, training.tree.n_inner, training.plt));
+    for (int i = 0; i < n_threads; ++i) scratch.push_back(std::make_unique<Scratch>(training));
     for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
         if (training.shuffle) Rng(training.seed, static_cast<std::uint64_t>(epoch), 1).shuffle(order, static_cast<std::uint32_t>(n_order));
         for (std::int64_t begin = 0; begin < n_order; begin += kBlock * n_threads) {

@@ -3,6 +3,8 @@
 // A row is the weighted mean h of its features' vectors. Every inner node has one vector u ("hs": the right child has the
 // chance sigmoid(u.h), the left one the rest) or one for each child ("plt": both chances are free, so labels need not
 // exclude each other). A label's score is the product along its path.
+//
+// The flat losses of fastText need no tree: every label has a vector of its own.
 #pragma once
 #include <cstdint>
 
@@ -18,20 +20,26 @@ struct CodeTree {
     const std::int32_t* place_of_inner;  // n_inner
 };
 
+// hs, plt: decisions down a tree. softmax: one label of the row, drawn, against all others. ova: a yes or no for every label.
+// negatives: a drawn label of the row against a few labels drawn by chance.
+enum class HsLoss { hs, plt, softmax, ova, negatives };
+
 // Vectors in rows of `stride` values, a multiple of 16.
 struct HsTraining {
     SparseRows rows;       // values: what a feature counts in the mean
     const float* bias;     // the same for the constant feature, whose vector is the last of `input`
     SparsePattern labels;
-    CodeTree tree;
+    CodeTree tree;  // hs and plt
     float* input;   // n_columns + 1 vectors
-    float* output;  // n_inner vectors (hs), or 2 * n_inner (plt)
+    float* output;  // n_inner vectors (hs), 2 * n_inner (plt), or one a label
     std::int32_t stride;
-    bool plt;
+    HsLoss loss;
     float rate;            // at the first of `steps` visits; falls to 0 in a straight line
     std::int64_t steps;
     std::uint64_t seed;
     bool shuffle;          // the rows of every epoch in an order of its own
+    const double* cumulative = nullptr;  // negatives: the running sum of what each label weighs in a draw
+    std::int32_t n_negatives = 0;        // negatives: labels drawn a visit
 };
 
 // One thread's memory.
@@ -42,6 +50,7 @@ struct HsScratch {
     std::uint32_t* stamp;    // n_inner: the visit that found the node relevant, starting with zeros
     std::uint8_t* sides;     // n_inner: bit 0 left child relevant, bit 1 right child
     std::uint32_t visit;
+    float* margins;          // softmax: n_labels
 };
 
 enum class HsStorage { floats, halves, bytes };

@@ -30,6 +30,23 @@ nb::dict rebuilt(const BlocksHolder& blocks, float prune, bool bytes, int n_thre
     return arrays_of(std::move(made));
 }
 
+nb::dict merged(nb::list given, bool bytes) {
+    std::vector<const WeightBlocks*> parts;
+    std::int64_t n_children = 0;
+    for (nb::handle one : given) {
+        parts.push_back(&nb::cast<const BlocksHolder&>(one).view);
+        n_children += parts.back()->child_start[parts.back()->n_blocks];
+        if (parts.back()->n_features != parts.front()->n_features) throw nb::value_error("the parts of a block differ in their features");
+    }
+    if (parts.empty() || n_children > kMaxChildren) throw nb::value_error("a weight block has one part or more and at most 256 classifiers");
+    BlockArrays made;
+    {
+        WithoutGil released;
+        made = merged_block(parts, bytes);
+    }
+    return arrays_of(std::move(made));
+}
+
 void reach(const BlocksHolder& blocks, std::int64_t first_node, In<std::int32_t> first_child, In<std::int64_t> first_block, int link,
            In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, int n_threads, Out2<std::int32_t> nodes, Out2<float> scores,
            Out2<std::int32_t> next_nodes, Out2<float> next_scores) {
@@ -118,12 +135,13 @@ struct ForestHolder {
 
 void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, int link,
                   std::int32_t beam, std::int64_t max_blocks, std::int32_t k_each, In<std::uint8_t> allowed, In<std::uint8_t> open,
-                  Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads, float slack, std::int32_t n_sure) {
+                  Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads, float slack,
+                  std::int64_t max_nodes, std::int32_t n_sure) {
     check_rows(indptr, indices, data, forest.n_features);
     const std::size_t n_rows = indptr.size() - 1;
     if (labels.shape(0) != n_rows || scores.shape(0) != n_rows || scores.shape(1) != labels.shape(1) || n_blocks.size() != n_rows)
         throw nb::value_error("the result arrays must have one row per query");
-    if (labels.shape(1) < 1 || k_each < 1 || n_sure < 0) throw nb::value_error("k must be at least one");
+    if (labels.shape(1) < 1 || k_each < 1 || n_sure < 0 || max_nodes < 0) throw nb::value_error("k must be at least one");
     const bool filtered = allowed.size() > 0;
     std::int64_t n_labels = 0, n_nodes = 0;
     for (const ForestTree& tree : forest.trees) {
@@ -132,7 +150,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
     }
     if (filtered && (static_cast<std::int64_t>(allowed.size()) != n_labels || static_cast<std::int64_t>(open.size()) != n_nodes))
         throw nb::value_error("the label filter does not fit the trees");
-    const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr, slack, n_sure};
+    const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr, slack, max_nodes, n_sure};
     WithoutGil released;
     search_forest_rows(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, static_cast<std::int64_t>(n_rows),
                        indptr.data(), indices.data(), data.data(), static_cast<std::int32_t>(labels.shape(1)), k_each, n_threads,
@@ -144,7 +162,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
 // values that are not allowed.
 std::int32_t forest_query(const ForestHolder& forest, nb::handle given_columns, nb::handle given_values, bool normalize, int link,
                           std::int32_t beam, std::int32_t k_each, nb::handle labels_out, nb::handle scores_out, float slack,
-                          std::int32_t n_sure) {
+                          std::int64_t max_nodes, std::int32_t n_sure) {
     thread_local ForestMemory memory;
     thread_local std::vector<std::int32_t> features;
     thread_local std::vector<float> scaled;
@@ -154,7 +172,7 @@ std::int32_t forest_query(const ForestHolder& forest, nb::handle given_columns, 
     const Buffer<float> scores(scores_out);
     if (!labels.fits() || !scores.fits()) throw nb::value_error("labels and scores must be int32 and float32 arrays");
     if (labels.size() != scores.size()) throw nb::value_error("arrays differ in length");
-    if (labels.size() < 1 || k_each < 1 || n_sure < 0) throw nb::value_error("k must be at least one");
+    if (labels.size() < 1 || k_each < 1 || n_sure < 0 || max_nodes < 0) throw nb::value_error("k must be at least one");
     if (!columns.fits() || !values.fits() || columns.size() != values.size()) return -1;
     const std::int32_t n_columns = static_cast<std::int32_t>(forest.feature_rank.size());
     std::int32_t last = -1;
@@ -168,7 +186,7 @@ std::int32_t forest_query(const ForestHolder& forest, nb::handle given_columns, 
     const std::int64_t n = rank_row(static_cast<std::int64_t>(columns.size()), columns.data(), values.data(), forest.feature_rank.data(),
                                     normalize, features.data(), scaled.data());
     const Query query{static_cast<std::int32_t>(n), features.data(), scaled.data()};
-    const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr, slack, n_sure};
+    const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr, slack, max_nodes, n_sure};
     std::int32_t n_blocks;
     nb::gil_scoped_release release;
     return search_forest(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, query,
@@ -252,6 +270,8 @@ void bind_linear(nb::module_& m) {
     m.def("ranked_rows", &ranked_rows, nb::arg("indptr"), nb::arg("columns"), nb::arg("values"), nb::arg("rank"), nb::arg("normalize"),
           nb::arg("starts"), nb::arg("features"), nb::arg("scaled"),
           "The number of entries whose column has a rank; they are written to features and scaled, one longer than columns.");
+    m.def("merged_block", &merged, nb::arg("parts"), nb::arg("bytes"),
+          "The arrays of WeightBlocks of one block with the classifiers of all parts, at most 256.");
     m.def("converted_blocks", &converted, nb::arg("n_features"), nb::arg("child_start"), nb::arg("bias"), nb::arg("top_bits"),
           nb::arg("top_rank"), nb::arg("word_start"), nb::arg("words"), nb::arg("row_start"), nb::arg("row_offset"),
           nb::arg("payload_start"), nb::arg("payload"), nb::arg("scale") = nb::none(),
@@ -283,10 +303,10 @@ void bind_linear(nb::module_& m) {
         .def(nb::init<nb::list, nb::list, In<std::int32_t>>(), nb::arg("blocks"), nb::arg("trees"), nb::arg("feature_rank"))
         .def("top_k", &forest_top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("link"), nb::arg("beam"),
              nb::arg("max_blocks"), nb::arg("k_each"), nb::arg("allowed"), nb::arg("open"), nb::arg("labels"), nb::arg("scores"),
-             nb::arg("n_blocks"), nb::arg("n_threads"), nb::arg("slack") = 0.0f, nb::arg("n_sure") = 0,
+             nb::arg("n_blocks"), nb::arg("n_threads"), nb::arg("slack") = 0.0f, nb::arg("max_nodes") = 0, nb::arg("n_sure") = 0,
              "Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.")
         .def("query", &forest_query, nb::arg("columns"), nb::arg("values"), nb::arg("normalize"), nb::arg("link"), nb::arg("beam"),
-             nb::arg("k_each"), nb::arg("labels"), nb::arg("scores"), nb::arg("slack") = 0.0f, nb::arg("n_sure") = 0,
+             nb::arg("k_each"), nb::arg("labels"), nb::arg("scores"), nb::arg("slack") = 0.0f, nb::arg("max_nodes") = 0, nb::arg("n_sure") = 0,
              "The number of labels found for one row given by columns and values; fills labels and scores.");
 }
 

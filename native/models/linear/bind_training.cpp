@@ -2,6 +2,7 @@
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
+#include <vector>
 
 #include "bind/bind.hpp"
 #include "bind/progress.hpp"
@@ -49,13 +50,33 @@ void need_inside(const char* name, const In<T>& values, std::int64_t limit) {
 }
 
 void check_data(const In<std::int64_t>& indptr, const In<std::int32_t>& indices, const In<float>& data, std::int32_t n_features,
+                const std::optional<In<std::int32_t>>& numbers, const std::optional<In<float>>& row_scale,
                 const In<std::int64_t>& label_start, const In<std::int32_t>& label_rows, const std::optional<In<float>>& row_cost) {
     if (n_features < 0) refuse("n_features is ", n_features, ", allowed is 0 or more");
     if (indptr.size() < 1 || label_start.size() < 1) refuse("indptr and label_start need one entry more than there are rows and labels");
     if (indptr.size() - 1 > INT32_MAX) refuse("there are ", indptr.size() - 1, " rows, allowed is ", INT32_MAX);
     if (indices.size() != data.size()) refuse("indices has ", indices.size(), " entries, but data has ", data.size());
     need_starts("indptr", indptr, indptr.size() - 1, "indices", indices.size());
-    need_inside("indices", indices, n_features);
+    if (numbers) {
+        if (numbers->size() > INT32_MAX) refuse("numbers has ", numbers->size(), " entries, allowed is ", INT32_MAX);
+        need_inside("indices", indices, static_cast<std::int64_t>(numbers->size()));
+        std::vector<bool> taken(static_cast<std::size_t>(n_features));
+        for (std::size_t c = 0; c < numbers->size(); ++c) {
+            const std::int32_t number = (*numbers)(c);
+            if (number < -1 || number >= n_features) refuse("numbers[", c, "] is ", number, ", allowed is -1..", n_features - 1);
+            if (number < 0) continue;
+            if (taken[static_cast<std::size_t>(number)]) refuse("numbers[", c, "] is ", number, ", which another column has");
+            taken[static_cast<std::size_t>(number)] = true;
+        }
+        for (std::size_t i = 0; i < indices.size(); ++i)
+            if ((*numbers)(static_cast<std::size_t>(indices(i))) < 0) refuse("indices[", i, "] is the column ", indices(i), ", which has no number");
+    } else {
+        need_inside("indices", indices, n_features);
+    }
+    if (row_scale) {
+        if (row_scale->size() != indptr.size() - 1) refuse("row_scale has ", row_scale->size(), " entries, allowed is ", indptr.size() - 1);
+        for (std::size_t r = 0; r < row_scale->size(); ++r) need_number("a row_scale", (*row_scale)(r), /*zero_allowed=*/false);
+    }
     need_starts("label_start", label_start, label_start.size() - 1, "label_rows", label_rows.size());
     need_inside("label_rows", label_rows, static_cast<std::int64_t>(indptr.size()) - 1);
     if (!row_cost) return;
@@ -121,11 +142,13 @@ nb::tuple train(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> dat
                 bool extra_alone, std::optional<In<float>> child_cost, int loss, float eps, int max_passes, float bias, float prune,
                 float untrained, float cost_positive, float cost_negative, float rare_power, float cluster_cost, std::uint64_t seed,
                 int n_threads, bool bytes, const BlocksHolder* start_blocks, std::optional<In<std::int64_t>> start_first_block,
-                std::optional<In<std::int64_t>> start_children, std::int64_t first_new_row, std::int64_t groups_before, nb::object progress) {
-    check_data(indptr, indices, data, n_features, label_start, label_rows, row_cost);
+                std::optional<In<std::int64_t>> start_children, std::int64_t first_new_row, std::int64_t groups_before, nb::object progress,
+                std::optional<In<std::int32_t>> numbers, std::optional<In<float>> row_scale) {
+    check_data(indptr, indices, data, n_features, numbers, row_scale, label_start, label_rows, row_cost);
     const TrainingData training{static_cast<std::int64_t>(indptr.size()) - 1, n_features, indptr.data(), indices.data(), data.data(),
                                 static_cast<std::int64_t>(label_start.size()) - 1, label_start.data(), label_rows.data(),
-                                row_cost ? row_cost->data() : nullptr};
+                                row_cost ? row_cost->data() : nullptr, row_scale ? row_scale->data() : nullptr,
+                                numbers ? numbers->data() : nullptr, numbers ? static_cast<std::int32_t>(numbers->size()) : 0};
     check_nodes(training, child_start, child_bound, extra_start, extra_rows, child_cost);
     const std::size_t n_nodes = child_start.size() - 1;
     const TrainingNodes nodes{static_cast<std::int64_t>(n_nodes), child_start.data(), child_bound.data(), extra_start.data(),
@@ -157,8 +180,9 @@ void bind_training(nb::module_& m) {
           nb::arg("cost_positive"), nb::arg("cost_negative"), nb::arg("rare_power"), nb::arg("cluster_cost"), nb::arg("seed"),
           nb::arg("n_threads"), nb::arg("bytes") = false, nb::arg("start_blocks") = nb::none(), nb::arg("start_first_block") = nb::none(),
           nb::arg("start_children") = nb::none(), nb::arg("first_new_row") = 0, nb::arg("groups_before") = 0, nb::arg("progress"),
+          nb::arg("numbers") = nb::none(), nb::arg("row_scale") = nb::none(),
           "(weight block arrays, groups solved, passes made) of the child classifiers of tree nodes. Rows: indptr, indices, data, row_cost "
-          "(factors of the cost of each row's errors; 0 leaves a row out); "
+          "(factors of the cost of each row's errors; 0 leaves a row out), row_scale (factors of each row's values), numbers (the feature of each column, where indices are columns); "
           "labels: label_start, label_rows; nodes: child_* and extra_*; where to begin: start_*; groups_before: groups of the nodes before these, if all are trained in parts; see native/models/linear/node_training.hpp.");
 }
 

@@ -204,32 +204,38 @@ BlockArrays joined(std::vector<BuiltBlock>& blocks, std::int32_t n_features) {
 
 namespace {
 
-// Blocks of either kind read row by row into groups, without weights below `prune`.
+// One block of either kind read row by row into groups, without weights below `prune`.
+template <class Blocks>
+std::vector<GroupWeights> groups_of(const Blocks& blocks, std::int64_t b, float prune) {
+    const std::int64_t n_groups = (blocks.child_start[b + 1] - blocks.child_start[b] + kGroup - 1) / kGroup;
+    std::vector<GroupWeights> own(static_cast<std::size_t>(n_groups));
+    for (std::int64_t c = blocks.child_start[b]; c < blocks.child_start[b + 1]; ++c)
+        own[(c - blocks.child_start[b]) / kGroup].bias.push_back(blocks.bias[c]);
+    BlockRow row;
+    Pulse pulse;
+    for_each_feature(blocks, b, [&](std::int32_t feature) {
+        pulse.beat();
+        read_row(blocks, b, feature, row);
+        for (int i = 0; i < row.n; ++i) {
+            if (std::fabs(row.weights[i]) < prune) continue;
+            GroupWeights& group = own[row.children[i] / kGroup];
+            if (group.features.empty() || group.features.back() != feature) {
+                group.features.push_back(feature);
+                group.masks.push_back(0);
+            }
+            group.masks.back() = static_cast<std::uint16_t>(group.masks.back() | 1u << (row.children[i] % kGroup));
+            group.halves.push_back(float_to_half(row.weights[i]));
+        }
+    });
+    return own;
+}
+
 template <class Blocks>
 BlockArrays from_rows(const Blocks& blocks, float prune, bool bytes, int n_threads) {
     std::vector<BuiltBlock> built(static_cast<std::size_t>(blocks.n_blocks));
     parallel_for(blocks.n_blocks, n_threads, 1, [&](std::int64_t b, int) {
-        const std::int64_t n_groups = (blocks.child_start[b + 1] - blocks.child_start[b] + kGroup - 1) / kGroup;
-        std::vector<GroupWeights> own(static_cast<std::size_t>(n_groups));
-        for (std::int64_t c = blocks.child_start[b]; c < blocks.child_start[b + 1]; ++c)
-            own[(c - blocks.child_start[b]) / kGroup].bias.push_back(blocks.bias[c]);
-        BlockRow row;
-        Pulse pulse;
-        for_each_feature(blocks, b, [&](std::int32_t feature) {
-            pulse.beat();
-            read_row(blocks, b, feature, row);
-            for (int i = 0; i < row.n; ++i) {
-                if (std::fabs(row.weights[i]) < prune) continue;
-                GroupWeights& group = own[row.children[i] / kGroup];
-                if (group.features.empty() || group.features.back() != feature) {
-                    group.features.push_back(feature);
-                    group.masks.push_back(0);
-                }
-                group.masks.back() = static_cast<std::uint16_t>(group.masks.back() | 1u << (row.children[i] % kGroup));
-                group.halves.push_back(float_to_half(row.weights[i]));
-            }
-        });
-        built[static_cast<std::size_t>(b)] = build_block(own.data(), n_groups, blocks.n_features, bytes);
+        std::vector<GroupWeights> own = groups_of(blocks, b, prune);
+        built[static_cast<std::size_t>(b)] = build_block(own.data(), static_cast<std::int64_t>(own.size()), blocks.n_features, bytes);
     });
     return joined(built, blocks.n_features);
 }
@@ -238,6 +244,16 @@ BlockArrays from_rows(const Blocks& blocks, float prune, bool bytes, int n_threa
 
 BlockArrays rebuilt_blocks(const WeightBlocks& blocks, float prune, bool bytes, int n_threads) {
     return from_rows(blocks, prune, bytes, n_threads);
+}
+
+BlockArrays merged_block(const std::vector<const WeightBlocks*>& parts, bool bytes) {
+    std::vector<GroupWeights> groups;
+    for (const WeightBlocks* part : parts)
+        for (std::int64_t b = 0; b < part->n_blocks; ++b)
+            for (GroupWeights& group : groups_of(*part, b, 0.0f)) groups.push_back(std::move(group));
+    std::vector<BuiltBlock> built(1);
+    built[0] = build_block(groups.data(), static_cast<std::int64_t>(groups.size()), parts.front()->n_features, bytes);
+    return joined(built, parts.front()->n_features);
 }
 
 BlockArrays converted_blocks(const OldBlocks& blocks, int n_threads) { return from_rows(blocks, 0.0f, blocks.scale != nullptr, n_threads); }

@@ -45,6 +45,10 @@ BlockArrays joined(std::vector<BuiltBlock>& blocks, std::int32_t n_features);
 // The same classifiers without the weights whose size is below `prune`, stored as asked.
 BlockArrays rebuilt_blocks(const WeightBlocks& blocks, float prune, bool bytes, int n_threads);
 
+// One block of the classifiers of all parts (at least one, all over the same features, at most 256 classifiers in all), stored as
+// asked. Of parts with half floats it is what training their children together gives.
+BlockArrays merged_block(const std::vector<const WeightBlocks*>& parts, bool bytes);
+
 // The classifiers of a model that an earlier version saved, with the same weights.
 BlockArrays converted_blocks(const OldBlocks& blocks, int n_threads);
 

@@ -9,6 +9,8 @@
 namespace lw {
 
 // Training rows in feature ids 0..n_features-1 (best: by falling frequency), and the rows of each label in tree order.
+// With `numbers` the indices are columns 0..n_columns-1 instead, and their numbers are the feature ids; with `row_scale`
+// the values are still to be scaled. So the caller's matrix serves as it is, without a copy.
 struct TrainingData {
     std::int64_t n_rows;
     std::int32_t n_features;
@@ -19,6 +21,9 @@ struct TrainingData {
     const std::int64_t* label_start;  // n_labels + 1, into label_rows
     const std::int32_t* label_rows;
     const float* row_cost = nullptr;  // factor of the cost of each row's errors, 0: the row is left out; null: 1
+    const float* row_scale = nullptr;  // factor of each row's values; null: 1
+    const std::int32_t* numbers = nullptr;  // the feature of each column, -1 for columns that no row has; null: the column
+    std::int32_t n_columns = 0;             // entries of numbers
 };
 
 // Node n has children child_bound[child_start[n]] .. : child c owns label places child_bound[c] to child_bound[c + 1]

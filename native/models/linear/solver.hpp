@@ -19,7 +19,8 @@ enum class Start : int { cold = 0, weights = 1 };
 struct SolveTask {
     std::int64_t n_rows;
     std::int32_t n_features;
-    const std::int64_t* indptr;
+    const std::int64_t* begin;  // where each row begins and ends in indices and data
+    const std::int64_t* end;
     const std::int32_t* indices;
     const float* data;
     const float* squares;           // x.x of every row
@@ -27,6 +28,15 @@ struct SolveTask {
     int n_labels;                   // 1..16
     const std::uint8_t* positive_only = nullptr;  // rows that are no negatives of any label; null: none
     const float* row_cost = nullptr;  // factors of a row's costs, above 0; null: 1
+    const float* row_scale = nullptr; // factors of a row's values, which `squares` has already; null: 1
+    // The rows that take part, or null: all of them. Those from n_first on wait, with alphas of 0, until the others are solved;
+    // then all are looked at, and those that disagree are solved too.
+    const std::int32_t* chosen = nullptr;
+    std::int64_t n_chosen = 0, n_first = 0;
+
+    std::int64_t n_taking_part() const { return chosen ? n_chosen : n_rows; }
+    std::int64_t n_beginning() const { return chosen ? n_first : n_rows; }
+    std::int64_t row_at(std::int64_t place) const { return chosen ? chosen[place] : place; }
 };
 
 struct SolveOptions {

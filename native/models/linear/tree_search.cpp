@@ -13,38 +13,79 @@ namespace {
 // Larger score first; equal scores to the smaller node, so that the order never depends on the heap's history.
 bool later(const Frontier& a, const Frontier& b) { return a.score < b.score || (a.score == b.score && a.node > b.node); }
 
-// The labels found so far, and how good a node must be to be opened: able to better the last of the n_sure best labels.
+// The nodes that are still closed; the best comes out first. Where only `most` more will be opened, only as many are kept:
+// the others have too many better ones before them, whatever comes. They then lie in order, which a wide root fills faster
+// than a heap.
+class ClosedNodes {
+public:
+    ClosedNodes(std::vector<Frontier>& nodes, std::int64_t most) : nodes_(nodes), most_(most), in_order_(most <= kMostInOrder) { nodes_.clear(); }
+
+    bool empty() const { return nodes_.empty(); }
+    void put(float score, std::int32_t node) {
+        const Frontier fresh{score, node};
+        if (!in_order_) {
+            nodes_.push_back(fresh);
+            std::push_heap(nodes_.begin(), nodes_.end(), later);
+            return;
+        }
+        if (is_full()) {
+            if (most_ == 0 || !later(nodes_.front(), fresh)) return;
+            nodes_.erase(nodes_.begin());
+        }
+        nodes_.insert(std::upper_bound(nodes_.begin(), nodes_.end(), fresh, later), fresh);
+    }
+    Frontier take_best() {
+        if (!in_order_) std::pop_heap(nodes_.begin(), nodes_.end(), later);
+        const Frontier best = nodes_.back();
+        nodes_.pop_back();
+        most_ -= most_ < kNoLimit;
+        return best;
+    }
+    // The score that a node needs to be kept; minus infinity while every one is.
+    float needs() const { return in_order_ && is_full() && most_ > 0 ? nodes_.front().score : -std::numeric_limits<float>::infinity(); }
+
+    static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+private:
+    static constexpr std::int64_t kMostInOrder = 64;
+    bool is_full() const { return static_cast<std::int64_t>(nodes_.size()) >= most_; }
+    std::vector<Frontier>& nodes_;
+    std::int64_t most_;
+    bool in_order_;
+};
+
+// The labels found so far, and how good a node must be to be opened: able to better the last of the n_sure best
+// labels even after it lost `slack`.
 class Found {
 public:
-    Found(std::vector<Scored>& best, std::int32_t k, std::vector<Scored>& bound, std::int32_t n_sure)
-        : best_(best.data(), k), bound_(bound.data(), n_sure), narrower_(n_sure < k) {}
+    Found(std::vector<Scored>& best, std::int32_t k, std::vector<Scored>& bound, std::int32_t n_sure, float slack)
+        : best_(best.data(), k), bound_(bound.data(), n_sure), narrower_(n_sure < k), slack_(slack) {}
 
     void offer(float score, std::int32_t label) {
         if (best_.full() && !(score >= best_.worst())) return;
         best_.offer(score, label);
         if (narrower_ && (!bound_.full() || score > bound_.worst())) bound_.offer(score, label);
     }
-    bool is_beaten(float node_score) const {
-        const TopKHeap& sure = narrower_ ? bound_ : best_;
-        return sure.full() && !(node_score > sure.worst());
-    }
-    // The score that a label needs, and a node before slack; minus infinity while anything is taken.
+    // The score that a label needs; minus infinity while any is taken.
     float label_needs() const { return best_.full() ? best_.worst() : -std::numeric_limits<float>::infinity(); }
+    // The score that a node must be above; minus infinity while any is opened.
     float node_needs() const {
         const TopKHeap& sure = narrower_ ? bound_ : best_;
-        return sure.full() ? sure.worst() : -std::numeric_limits<float>::infinity();
+        return sure.full() ? sure.worst() + slack_ : -std::numeric_limits<float>::infinity();
     }
     TopKHeap& labels() { return best_; }
 
 private:
     TopKHeap best_, bound_;
     bool narrower_;
+    float slack_;
 };
 
-// Scores the children of one node: labels go to `found`, nodes to `visit(score, node)`.
-template <class Visit>
+// Scores the children of one node: labels go to `found`, nodes to `visit(score, node)`, which may leave out those below
+// `visit_needs()`.
+template <class Visit, class Needs>
 std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
-                    const float* root_margins, const Frontier& from, Found& found, Visit&& visit) {
+                    const float* root_margins, const Frontier& from, Found& found, Visit&& visit, Needs&& visit_needs) {
     alignas(64) float computed[kMaxChildren];
     const bool leaf = tree.n_children[from.node] == 0;
     std::int32_t first_child = leaf ? tree.first_label[from.node] : tree.first_child[from.node];
@@ -56,8 +97,8 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
         const std::int32_t n = static_cast<std::int32_t>(blocks.child_start[b + 1] - blocks.child_start[b]);
         // Most children are far from good enough: they are left out sixteen at a time, without a score. A bar of minus
         // infinity takes all of them, also those whose margin is no number.
-        const float label_bar = found.label_needs(), node_bar = found.node_needs() + options.slack;
-        const float least = least_margin(options.link, from.score, leaf ? label_bar : std::min(label_bar, node_bar));
+        const float label_bar = found.label_needs(), node_bar = found.node_needs();
+        const float least = least_margin(options.link, from.score, leaf ? label_bar : std::min(label_bar, std::max(node_bar, visit_needs())));
         std::uint8_t chosen[kMaxChildren];
         const bool all = least == -std::numeric_limits<float>::infinity();
         const int n_chosen = all ? n : kernels().at_least(margins, n, least, chosen);
@@ -70,7 +111,7 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
             } else {
                 if (options.open && !options.open[child]) continue;
                 const float score = path_score(options.link, from.score, margins[c]);
-                if (!found.is_beaten(score - options.slack)) visit(score, child);
+                if (!(score <= node_bar)) visit(score, child);
             }
         }
         first_child += n;
@@ -80,18 +121,20 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
 
 std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
                         SearchMemory& memory, Found& found) {
-    std::vector<Frontier>& frontier = memory.frontier;
     std::int32_t n_blocks = 0;
-    while (!frontier.empty()) {
-        std::pop_heap(frontier.begin(), frontier.end(), later);
-        const Frontier next = frontier.back();
-        frontier.pop_back();
-        if (found.is_beaten(next.score - options.slack)) break;
-        n_blocks += expand(blocks, tree, options, query, memory.root_margins, next, found, [&](float score, std::int32_t node) {
-            frontier.push_back({score, node});
-            std::push_heap(frontier.begin(), frontier.end(), later);
-        });
-        if (options.max_blocks && n_blocks >= options.max_blocks) break;
+    std::int64_t n_opened = 0;
+    ClosedNodes closed(memory.frontier, options.max_nodes ? options.max_nodes : ClosedNodes::kNoLimit);
+    const auto open = [&](const Frontier& node) {
+        n_blocks += expand(blocks, tree, options, query, memory.root_margins, node, found,
+                           [&](float score, std::int32_t child) { closed.put(score, child); }, [&] { return closed.needs(); });
+    };
+    if (options.open && !options.open[0]) return 0;
+    for (Frontier next{0.0f, 0};; ++n_opened) {
+        open(next);
+        if ((options.max_blocks && n_blocks >= options.max_blocks) || (options.max_nodes && n_opened >= options.max_nodes)) break;
+        if (closed.empty()) break;
+        next = closed.take_best();
+        if (next.score <= found.node_needs()) break;
     }
     return n_blocks;
 }
@@ -100,12 +143,15 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
 std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
                          SearchMemory& memory, Found& found) {
     std::int32_t n_blocks = 0;
+    memory.frontier.clear();
+    if (!options.open || options.open[0]) memory.frontier.push_back({0.0f, 0});
     while (!memory.frontier.empty()) {
         memory.next.clear();
         for (const Frontier& from : memory.frontier) {
-            if (found.is_beaten(from.score - options.slack)) continue;
+            if (from.score <= found.node_needs()) continue;
             n_blocks += expand(blocks, tree, options, query, memory.root_margins, from, found,
-                               [&](float score, std::int32_t node) { memory.next.push_back({score, node}); });
+                               [&](float score, std::int32_t node) { memory.next.push_back({score, node}); },
+                               [] { return -std::numeric_limits<float>::infinity(); });
             if (options.max_blocks && n_blocks >= options.max_blocks) return n_blocks;
         }
         const auto before = [](const Frontier& a, const Frontier& b) { return later(b, a); };
@@ -190,9 +236,7 @@ std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, con
                          std::int32_t k, std::int32_t n_sure, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
     memory.best.resize(static_cast<std::size_t>(k));
     memory.bound.resize(static_cast<std::size_t>(n_sure));
-    memory.frontier.clear();
-    if (!options.open || options.open[0]) memory.frontier.push_back({0.0f, 0});
-    Found found(memory.best, k, memory.bound, n_sure);
+    Found found(memory.best, k, memory.bound, n_sure, options.slack);
     *n_blocks = options.beam ? beam_search(blocks, tree, options, query, memory, found)
                              : best_first(blocks, tree, options, query, memory, found);
     const Scored* best = found.labels().sorted();

@@ -33,6 +33,7 @@ struct SearchOptions {
     const std::uint8_t* allowed;    // per place in label_order (tree after tree in a forest), or null: all
     const std::uint8_t* open;       // per node (tree after tree): has an allowed label below; null: all
     float slack = 0;                // labels count as this much below their node's log score; 0: exact
+    std::int64_t max_nodes = 0;     // best-first: stop after this many nodes below the root of each tree; 0: no limit
     std::int32_t n_sure = 0;        // labels that each tree of a forest is sure of, at most k_each; 0: all
 };
 

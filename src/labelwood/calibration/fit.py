@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from labelwood.calibration.fitted import FittedCalibration, bands_of
 from labelwood.calibration.held_out import SMALLEST_ROWS, HeldOut, held_out, places
 from labelwood.calibration.isotonic import Curve, learnt_curve
 from labelwood.calibration.label_odds import learnt_odds, with_odds
+from labelwood.calibration.row_context import RowContext, learnt_context
 from labelwood.calibration.rule import Assignment
 from labelwood.calibration.thresholds import N_BANDS, NO_THRESHOLDS, Judged, chosen_thresholds
 from labelwood.errors import DataError
@@ -68,8 +69,10 @@ def learnt(answers: HeldOut, counts: npt.NDArray[np.int64], rule: Assignment) ->
     # By all training rows, not by those that the answering model saw: a rare label of which it saw all has no held-out
     # row, so such answers are never right.
     bands = bands_of(counts, cuts)[top.labels]
-    curves, odds = _scale(top, hit, bands, n_labels)
-    draft = FittedCalibration(rule, curves, NO_THRESHOLDS, cuts, counts, top.k, {}, n_labels, odds)
+    scale = _scale(top, hit, bands, n_labels)
+    draft = FittedCalibration(
+        rule, scale.curves, NO_THRESHOLDS, cuts, counts, top.k, {}, n_labels, scale.odds, scale.context
+    )
     judged = Judged(
         top.labels,
         np.where(top.labels == PAD, -1.0, _by_others(top, hit, bands, n_labels)),
@@ -90,28 +93,42 @@ def _by_others(top: TopK, hit: Bools, bands: Ints, n_labels: int) -> npt.NDArray
         mine, others = fold == number, fold != number
         if not mine.any():
             continue
-        curves, odds = _scale(TopK(top.labels[others], top.scores[others]), hit[others], bands[others], n_labels)
-        said = _said(curves, top.scores[mine], bands[mine])
-        probabilities[mine] = with_odds(said, odds[top.labels[mine]])
+        scale = _scale(TopK(top.labels[others], top.scores[others]), hit[others], bands[others], n_labels)
+        asked = TopK(top.labels[mine], top.scores[mine])
+        said = _said(scale.curves, scale.refined(asked), bands[mine])
+        probabilities[mine] = with_odds(said, scale.odds[asked.labels])
     return probabilities
 
 
-def _scale(top: TopK, hit: Bools, bands: Ints, n_labels: int) -> tuple[tuple[Curve, ...], npt.NDArray[np.float32]]:
-    """(the curve of each band, the factor of each label's odds); a band without answers has the curve of all labels."""
+@dataclass(frozen=True, eq=False)
+class _Scale:
+    """How scores become probabilities: by the context of a row, the curve of a band, the odds of a label."""
+
+    context: RowContext | None
+    curves: tuple[Curve, ...]
+    odds: npt.NDArray[np.float32]
+
+    def refined(self, top: TopK) -> npt.NDArray[np.float32]:
+        return top.scores if self.context is None else self.context.refined(top)
+
+
+def _scale(top: TopK, hit: Bools, bands: Ints, n_labels: int) -> _Scale:
+    """The scale of answers, of which `hit` were right; a band without answers has the curve of all labels."""
     real = top.labels != PAD
-    scores, right, band_of = top.scores[real], hit[real], bands[real]
-    if not len(scores):
+    if not real.any():
         flat = Curve(np.zeros(1, np.float32), np.zeros(1, np.float32))
-        return (flat,) * N_BANDS, np.ones(n_labels, np.float32)
+        return _Scale(None, (flat,) * N_BANDS, np.ones(n_labels, np.float32))
+    context = learnt_context(top, hit)
+    scores, right, band_of = context.refined(top)[real], hit[real], bands[real]
     base = learnt_curve(scores, right)
     parts = [band_of == band for band in range(N_BANDS)]
     curves = tuple(learnt_curve(scores[part], right[part], base) if part.any() else base for part in parts)
     odds = learnt_odds(_said(curves, scores, band_of), right, top.labels[real], n_labels)
-    return curves, odds.astype(np.float32)
+    return _Scale(context, curves, odds.astype(np.float32))
 
 
 def _said(curves: tuple[Curve, ...], scores: npt.NDArray[Any], bands: Ints) -> npt.NDArray[np.float64]:
-    """The probabilities of scores by the curve of their band."""
+    """The probabilities of refined scores by the curve of their band."""
     said = np.zeros(scores.shape)
     for band, curve in enumerate(curves):
         said[bands == band] = curve(scores[bands == band])

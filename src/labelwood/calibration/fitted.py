@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from labelwood.calibration.isotonic import Curve
 from labelwood.calibration.label_odds import with_odds
+from labelwood.calibration.row_context import N_WEIGHTS, RowContext
 from labelwood.calibration.rule import Assignment
 from labelwood.calibration.thresholds import N_BANDS, NEVER, Thresholds
 from labelwood.errors import LabelwoodError, ModelFileError
@@ -28,6 +29,10 @@ _SCHEMA: Schema = {
     # Folders of earlier versions have neither: no label has odds of its own.
     "odds_labels": ArrayRule("int32", ("n_odds",), low=0, below="n_labels", optional=True),
     "odds": ArrayRule("float32", ("n_odds",), low=1e-30, finite=True, optional=True),
+    # Nor have they these: the curves of the bands then read the scores themselves.
+    "context_scores": ArrayRule("float32", ("n_context",), finite=True, optional=True),
+    "context_chances": ArrayRule("float32", ("n_context",), low=0, below=1.0001, optional=True),
+    "context_weights": ArrayRule("float64", (N_WEIGHTS,), finite=True, optional=True),
 }
 _FACTS = {"assign", "width", "held_out", "note", "n_judged"}
 # Labels that came later were in no held-out row, and are right less often than others with their score. Probabilities
@@ -44,7 +49,8 @@ class FittedCalibration:
     label. width: how many answers of a row are looked at when labels are assigned. held_out: what the rule reached on
     held-out rows, by name. n_judged: the labels that held-out rows could have; those behind came later, and their
     probabilities are shrunk. odds: the factor of each label's odds, 1 for those that are like others of their band;
-    labels that came later have none.
+    labels that came later have none. context: what a score is worth beside the other answers of its row, which the
+    curves read in place of the score; None in folders of earlier versions.
     """
 
     rule: Assignment
@@ -56,6 +62,7 @@ class FittedCalibration:
     held_out: Mapping[str, float]
     n_judged: int
     odds: npt.NDArray[np.float32]
+    context: RowContext | None = None
     bands: npt.NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -68,27 +75,31 @@ class FittedCalibration:
 
     # answering
 
-    def probabilities(self, top: TopK) -> npt.NDArray[np.float32]:
-        """How probable each answer is, float32 (n, k); 0 for padding."""
+    def probabilities(self, top: TopK, among: TopK | None = None) -> npt.NDArray[np.float32]:
+        """How probable each answer is, float32 (n, k); 0 for padding.
+
+        among: the first LOOKED answers of each row, of all labels, where `top` lacks some of them (row_context.py).
+        """
         real = top.labels != PAD
+        scores = top.scores if self.context is None else self.context.refined(top, among)
         known = np.zeros(top.labels.shape, np.float32)
         bands = np.where(real, self.bands[np.where(real, top.labels, 0)], -1)
         for band, curve in enumerate(self.curves):
             of_band = bands == band
-            known[of_band] = curve(top.scores[of_band])
+            known[of_band] = curve(scores[of_band])
         own = top.labels < len(self.odds)  # padding gets some label's factor, and stays 0
         known[own] = with_odds(known[own], self.odds[top.labels[own]])
         came_later = top.labels >= self.n_judged
         known[came_later] **= NEW_POWER
         return known
 
-    def ranked(self, top: TopK) -> TopK:
-        """The same answers with probabilities in place of scores, most probable first."""
-        return _ordered(top, np.where(top.labels != PAD, self.probabilities(top), -np.inf))
+    def ranked(self, top: TopK, among: TopK | None = None) -> TopK:
+        """The same answers with probabilities in place of scores, most probable first; among: as in `probabilities`."""
+        return _ordered(top, np.where(top.labels != PAD, self.probabilities(top, among), -np.inf))
 
-    def assigned(self, top: TopK) -> TopK:
+    def assigned(self, top: TopK, among: TopK | None = None) -> TopK:
         """The answers that the rule gives, with probabilities in place of scores; a row may keep none."""
-        probabilities = self.probabilities(top)
+        probabilities = self.probabilities(top, among)
         kept = (top.labels != PAD) & (probabilities >= self.thresholds_of(top.labels))
         chosen = _ordered(top, np.where(kept, probabilities, -np.inf))
         most = int(kept.sum(axis=1).max()) if kept.size else 0
@@ -114,6 +125,13 @@ class FittedCalibration:
     def arrays(self) -> Arrays:
         """The calibration as named arrays, as the schema declares them."""
         special = np.flatnonzero(self.odds != 1)
+        context: Arrays = {}
+        if self.context is not None:
+            context = {
+                "context_scores": self.context.curve.scores,
+                "context_chances": self.context.curve.probabilities,
+                "context_weights": self.context.weights,
+            }
         return {
             "scores": np.concatenate([curve.scores for curve in self.curves]),
             "probabilities": np.concatenate([curve.probabilities for curve in self.curves]),
@@ -124,6 +142,7 @@ class FittedCalibration:
             "label_thresholds": self.thresholds.of_labels,
             "odds_labels": special.astype(np.int32),
             "odds": self.odds[special],
+            **context,
         }
 
     def facts(self) -> dict[str, Any]:
@@ -148,12 +167,10 @@ class FittedCalibration:
             raise ModelFileError(f"{where}: every band needs a knot, but the bands begin at {starts.tolist()}")
         if np.any(np.diff(arrays["labels"]) <= 0):
             raise ModelFileError(f"{where}: the labels with thresholds of their own do not ascend")
-        curves = []
-        for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            curve = Curve(arrays["scores"][start:end], arrays["probabilities"][start:end])
-            if np.any(np.diff(curve.scores) <= 0) or np.any(np.diff(curve.probabilities) < 0):
-                raise ModelFileError(f"{where}: a curve falls")
-            curves.append(curve)
+        curves = [
+            _rising(arrays["scores"][start:end], arrays["probabilities"][start:end], where)
+            for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        ]
         held_out, note = facts["held_out"], facts["note"]
         if not isinstance(held_out, dict) or not all(isinstance(value, (int, float)) for value in held_out.values()):
             raise ModelFileError(f"{where}: held_out must hold numbers by name, but is {held_out!r:.80}")
@@ -174,7 +191,25 @@ class FittedCalibration:
             if len(labels) and labels[-1] >= n_judged:
                 raise ModelFileError(f"{where}: label {labels[-1]} has odds, but only {n_judged} were judged")
             odds[labels] = arrays["odds"]
-        return cls(rule, tuple(curves), thresholds, arrays["cuts"], counts, width, held_out, n_judged, odds)
+        context = _context(arrays, where)
+        return cls(rule, tuple(curves), thresholds, arrays["cuts"], counts, width, held_out, n_judged, odds, context)
+
+
+def _context(arrays: Arrays, where: str) -> RowContext | None:
+    """The context of saved arrays, if they have one."""
+    present = [name for name in ("context_scores", "context_chances", "context_weights") if name in arrays]
+    if not present:
+        return None
+    if len(present) < 3 or len(arrays["context_scores"]) == 0:
+        raise ModelFileError(f"{where}: the context of rows needs a curve and weights, but has {', '.join(present)}")
+    return RowContext(_rising(arrays["context_scores"], arrays["context_chances"], where), arrays["context_weights"])
+
+
+def _rising(scores: npt.NDArray[np.float32], probabilities: npt.NDArray[np.float32], where: str) -> Curve:
+    """The curve of saved knots; ModelFileError if it falls."""
+    if len(scores) != len(probabilities) or np.any(np.diff(scores) <= 0) or np.any(np.diff(probabilities) < 0):
+        raise ModelFileError(f"{where}: a curve falls")
+    return Curve(scores, probabilities)
 
 
 def bands_of(counts: npt.NDArray[np.int64], cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

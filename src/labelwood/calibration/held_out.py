@@ -49,14 +49,16 @@ def places(y: sparse.csr_matrix, rule: Assignment) -> int:
 def parts_of(model: type[Model[Any, Any]], data: FitInput, seed: int) -> list[npt.NDArray[np.int64]]:
     """The rows of each part that is held out in turn; no row is in two parts.
 
-    One tenth of many rows, one fifth of fewer; several fifths, most often all, where training is quick.
+    One tenth of many rows, one fifth of fewer. Where training is quick, several of them, most often all: tenths, or
+    fifths of models that train several others inside.
     """
     n_rows = int(data.x.shape[0])
-    n_held = min(n_rows // 10 if n_rows >= MANY_ROWS else max(1, n_rows // 5), MOST_HELD)
     by_epochs = any(name.endswith("epochs") for name in model.Parameters.ranges())
     quick = not by_epochs and float(data.x.nnz) * data.n_labels <= CHEAP_WORK
+    tenths = n_rows >= MANY_ROWS or (quick and not model.trains_several)
+    n_held = min(max(1, n_rows // (10 if tenths else 5)), MOST_HELD)
     enough = ENOUGH_OF_SLOW if model.trains_several else ENOUGH_HELD
-    n_parts = min(5, -(-enough // n_held)) if quick else 1
+    n_parts = min(10 if tenths else 5, -(-enough // n_held)) if quick else 1
     order = np.random.default_rng(seed).permutation(n_rows)
     return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]
 

@@ -14,6 +14,7 @@ Ints = npt.NDArray[np.int64]
 GRID = 200  # thresholds that are tried where a goal is no sum over answers
 N_BANDS = 3
 LEAST_ANSWERS = 10  # fewer say nothing about a precision
+FEW_ANSWERS = 100  # a precision of 0.9 is then uncertain by 0.03
 LEAST_POSITIVES = 5  # rows that a label needs for a threshold of its own
 # Rows at which a label's own threshold counts as much as that of its band.
 HALF_TRUSTED = 20.0
@@ -78,7 +79,7 @@ def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
     if rule.goal == "f1":
         return _between(falling, int(np.argmax(2 * hits / (given + n_true)))), ""
     if rule.goal == "precision":
-        return _for_precision(number, falling, hits, given)
+        return _for_precision(number, falling, np.diff(given, prepend=0), given)
     if rule.goal == "recall":
         recall = hits / n_true
         if recall[-1] >= number:
@@ -90,21 +91,24 @@ def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
     return _between(falling, int(np.argmin(np.abs(given - wanted)))), ""
 
 
-def _for_precision(number: float, falling: Floats, hits: Ints, given: Ints) -> tuple[float, str]:
-    """(threshold, note): the lowest threshold at which the precision is reached, by one standard error if it can be."""
-    # Agresti and Coull 1998. Of many thresholds near the goal the last one that reaches it would do so by luck.
-    likely = (hits + 2) / (given + 4)
-    surely = likely - np.sqrt(likely * (1 - likely) / (given + 4))
+def _for_precision(number: float, falling: Floats, sizes: Ints, given: Ints) -> tuple[float, str]:
+    """(threshold, note): the lowest threshold at which answers are right so often, by their own probabilities.
+
+    Of many thresholds near the goal the last one whose hits reach it would do so by luck; probabilities are smoother.
+    """
+    expected = np.cumsum(falling * sizes) / given
     enough = np.flatnonzero(given >= min(LEAST_ANSWERS, int(given[-1])))
-    for reached in (surely, likely):
-        fine = enough[reached[enough] >= number]
-        if len(fine):
-            last = int(fine[-1])
-            few = f"so few answers reach the precision {number:g} that it is not sure" if reached is likely else ""
-            return _between(falling, last), few
-    best = int(enough[np.argmax(likely[enough])])
-    note = f"the precision {number:g} is not reached; nearest: {hits[best] / given[best]:.2f}"
-    return _between(falling, best), note
+    fine = enough[expected[enough] >= number]
+    if not len(fine):
+        first = int(enough[0])
+        note = (
+            f"the precision {number:g} is not reached: the surest answers are right in {expected[first]:.0%} of cases; "
+            "only such answers are given"
+        )
+        return _between(falling, first), note
+    last = int(fine[-1])
+    few = f"only {given[last]} answers to held-out rows reach the precision {number:g}, so it is not sure"
+    return _between(falling, last), few if given[last] < FEW_ANSWERS else ""
 
 
 def _between(falling: Floats, last: int) -> float:

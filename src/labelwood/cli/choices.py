@@ -60,7 +60,7 @@ def model_choice(data: Dataset, trained: Any) -> str:
         rows = f"{count(data.n_rows, 'row')} of about {count(round(n_nonzeros / data.n_rows), 'feature')}"
     size = f"{count(data.n_labels, 'label')} and {rows}"
     if name == "one-vs-all":
-        time = "seconds" if data.n_labels * n_nonzeros < ONE_VS_ALL_WORK / 10 else "a minute or less"
+        time = "seconds" if data.n_labels * n_nonzeros < ONE_VS_ALL_WORK / 10 else "a minute or two"
         return f"model: one-vs-all, the most accurate linear model: {size} take it {time}"
     minutes = max(2, round(data.n_labels * n_nonzeros / ONE_VS_ALL_WORK))
     return f"model: {name}: {size} would take one-vs-all about {minutes:,} minutes, a tree a fraction of that"

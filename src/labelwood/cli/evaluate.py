@@ -121,6 +121,12 @@ def command(
         known = loaded.n_labels
         return loaded.name(label) if label < known else unknown[label - known]
 
+    def called(label: int) -> str:
+        """The name for people: with a vocabulary, what the concept is called, then its id."""
+        label_name = name(label)
+        (title,) = loaded.titles(labels=[label_name]) or [label_name]
+        return label_name if title == label_name else f"{title} ({label_name})"
+
     title = f"{model} on {data}: {count(len(top), 'row')}, per cent"
     psp = f"PSP and PSnDCG with A = {constants[0]:g}, B = {constants[1]:g} ({whose})"
     sentences = judgement.sentences() if judgement is not None else [_sentence(metrics, ks, loaded, y)]
@@ -130,7 +136,7 @@ def command(
         from labelwood.report.evaluation_page import evaluation_page
 
         tables = [(psp, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))]
-        tables += judgement.mistake_tables(name) if judgement is not None else []
+        tables += judgement.mistake_tables(called) if judgement is not None else []
         tables += _branch_tables(branches, given is None, ks[-1], len(branches))
         figure = judgement.sure if judgement is not None else None
         with whole_file(html) as part:
@@ -154,7 +160,7 @@ def command(
     show()
     show_table(title, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))
     show(psp)
-    tables = judgement.mistake_tables(name) if judgement is not None else []
+    tables = judgement.mistake_tables(called) if judgement is not None else []
     for what, columns, worst in [*_branch_tables(branches, given is None, ks[-1], MOST_BRANCHES), *tables]:
         show()
         show_table(what, columns, worst)

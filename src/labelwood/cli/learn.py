@@ -45,6 +45,7 @@ def command(
     from labelwood.tagger.learning import Lesson
 
     changing = Changing(model, threads)
+    form = training_form(model, changing.manifest["extra"])
     journal = None
     with shown(quiet) as progress:
         if data is not None:
@@ -54,11 +55,17 @@ def command(
                 labels=labels,
                 separator=separator,
                 format=format,
-                like=training_form(model, changing.manifest["extra"]),
+                like=form,
                 on_bad_row=on_bad_row,
                 progress=progress,
                 quiet=quiet or json,
             )
+            if form is not None and form.text and rows.form is not None and not rows.form.text:
+                # Predictions can be made again; what was learnt from the wrong file stays.
+                named = ", ".join((*form.text, *form.labels))
+                raise DataError(
+                    f"{data}: has no header line, but the training table had one: name its columns ({named})"
+                )
             learnt = changing.tagger.learn(rows, refit=refit, progress=progress)
         else:
             journal = read_journal(model)

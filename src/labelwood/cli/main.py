@@ -7,6 +7,7 @@ their functions, so that `labelwood --help` costs no more than typer.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -124,7 +125,16 @@ def _usage_message(error: Exception) -> str | None:
         typer.echo(format_message(), err=True)
         return ""
     path = context.command_path if context is not None else "labelwood"
-    return f"{format_message()} (see `{path} --help`)"
+    return f"{_clearer(error, format_message())} (see `{path} --help`)"
+
+
+def _clearer(error: Exception, message: str) -> str:
+    """Typer's message with what is missing explained, and arguments that are too many named as they were typed."""
+    if type(error).__name__ == "MissingParameter":
+        meaning = getattr(getattr(error, "param", None), "help", None)
+        return message if not meaning else f"{message.rstrip('.')}: {meaning}"
+    extra = re.fullmatch(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", message, re.DOTALL)
+    return message if extra is None else f"One argument too many, or an option that takes no value: {extra[1]!r}."
 
 
 def _fail(message: str, code: int) -> int:

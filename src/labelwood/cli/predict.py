@@ -91,7 +91,7 @@ def command(
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.cli.sparing import reading_in_pieces
-    from labelwood.errors import ParamError
+    from labelwood.errors import DataError, ParamError
     from labelwood.memory import parse_memory
     from labelwood.topk import checked_k
 
@@ -102,6 +102,8 @@ def command(
     elif json:
         raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
     loaded = Loaded(model, threads, verify=verify)
+    if loaded.tagger is not None and len(str(data).split()) > 1 and not data.exists():
+        raise DataError(f"{data}: no such file; a text comes from stdin: echo 'the text' | labelwood predict {model} -")
     loaded.check_rule(rule)
     loaded.titles(lang)
     assigns = loaded.assigns(assign, k)

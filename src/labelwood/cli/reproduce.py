@@ -39,11 +39,18 @@ def command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter of every model that has it; repeatable."),
     ] = None,
+    line: Annotated[
+        list[str] | None,
+        typer.Option("--line", metavar="TEXT", help="Run only the lines with this text in their title; repeatable."),
+    ] = None,
     splits: Annotated[
         int | None, typer.Option("--splits", metavar="N", min=1, help="Only the first N splits of an experiment.")
     ] = None,
     seeds: Annotated[
         int | None, typer.Option("--seeds", metavar="N", min=1, help="Only the first N seeds of an experiment.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option("--rows", metavar="N", min=1, help="Only N training rows, by chance; marked as such.")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small part of the rows, one split, one seed; marked as such.")
@@ -66,26 +73,26 @@ def command(
     from labelwood.data.writing.atomic_file import whole_file
     from labelwood.errors import DataError
     from labelwood.report.papers import words
-    from labelwood.report.papers.all_papers import chosen_experiments, find_paper
+    from labelwood.report.papers.all_papers import chosen_experiments, find_paper, with_lines
     from labelwood.report.papers.reproduce import Request, reproduce
 
     known = find_paper(paper)
-    experiments = chosen_experiments(known, table or (), figure or ())
+    experiments = with_lines(chosen_experiments(known, table or (), figure or ()), line or ())
     if list_:
-        rows = [[each.name, each.what, ", ".join(each.data), str(len(each.variants))] for each in experiments]
-        show_table(known.title, ("name", "what", "data sets", "variants"), rows)
+        listed = [[each.name, each.what, ", ".join(each.data), str(len(each.variants))] for each in experiments]
+        show_table(known.title, ("name", "what", "data sets", "variants"), listed)
         return
     root = data if data is not None else Path(os.environ.get("LABELWOOD_DATA") or "data")
     names = tuple(name.strip() for name in on.split(",")) if on else ()
     changes = _changes(experiments, set_ or [])
     if out.exists() and not out.is_dir():
         raise DataError(f"{out}: is a file; give the name of a folder to write")
-    request = Request(root, out / "runs", names, splits, seeds, quick, threads, changes)
+    request = Request(root, out / "runs", names, splits, seeds, quick, threads, changes, rows)
     with shown(quiet) as progress:
         report = plain(reproduce(known, experiments, request, progress))
     given = {
-        "--table": table, "--figure": figure, "--data": root, "--on": on, "--set": set_, "--splits": splits,
-        "--seeds": seeds, "--quick": quick, "--threads": threads, "--out": out,
+        "--table": table, "--figure": figure, "--data": root, "--on": on, "--set": set_, "--line": line,
+        "--splits": splits, "--seeds": seeds, "--rows": rows, "--quick": quick, "--threads": threads, "--out": out,
     }  # fmt: skip
     again = _command(paper, given)
     chosen = [f"table-{number}" for number in table or []] + [f"figure-{number}" for number in figure or []]

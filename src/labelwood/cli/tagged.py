@@ -66,6 +66,8 @@ def write_tagged(
     if reasons is not None:
         added["reasons"] = list(reasons)
     came = dict(rows.columns) if rows.columns is not None else _made_columns(rows)
+    if ending_of(path) not in VALUES:
+        came = {name: _cells(values, separator) for name, values in came.items()}
     if set(added) & set(came):  # a table that has tags already keeps them
         added = {f"predicted_{name}": values for name, values in added.items()}
     return write_columns(path, {**came, **added})
@@ -75,6 +77,15 @@ def _made_columns(rows: Dataset) -> dict[str, Sequence[Any]]:
     """The columns of rows that came from no table: ids (else row numbers) and texts."""
     ids: Sequence[Any] = range(rows.n_rows) if rows.row_ids is None else rows.row_ids
     return {"id": ids} | ({} if rows.texts is None else {"text": rows.texts})
+
+
+def _cells(values: Sequence[Any], separator: str | None) -> Sequence[Any]:
+    """The values of a column for a format without lists: lists of texts, as JSON has them, become one text each."""
+    if not any(isinstance(value, list) for value in values):
+        return values
+    lists = [[str(part) for part in value] if isinstance(value, list) else None for value in values]
+    mark = _mark([parts for parts in lists if parts is not None], separator)
+    return [value if parts is None else _joined(parts, mark) for value, parts in zip(values, lists, strict=True)]
 
 
 def _mark(rows: Sequence[Sequence[str]], separator: str | None) -> str | None:

@@ -358,6 +358,13 @@ class Settings:
             self.features = declared.parse(of_features, "features")
             declared.checked(self.features, "features")
 
+    @property
+    def chooses_words(self) -> bool:
+        """Whether the words are chosen for the texts: with --best or without --model, unless features are given."""
+        from labelwood.models.registry import AUTO, model_class
+
+        return not self.features and (self.name == AUTO or model_class(self.name).takes_texts)
+
     def refuse_texts_options(self, data: Dataset) -> None:
         """ParamError if an option was given that rows of features have no use for."""
         from labelwood.errors import ParamError
@@ -378,14 +385,15 @@ def train(
     data: Dataset, settings: Settings, progress: Progress, memory: int | None = None
 ) -> tuple[Tagger | Model[Any, Any], list[str], list[str]]:
     """(the trained Tagger if the rows are texts, else the trained model; why it has these words; other notes)."""
-    from labelwood.cli.choices import words_choice
+    from labelwood.cli.choices import FEWEST_TO_TRY, words_choice
+    from labelwood.features.languages import AUTO as LANG_AUTO
     from labelwood.models.registry import AUTO, model_class, recommended_model
     from labelwood.tagger.tagger import Tagger
 
     if data.x is None:
         lang = settings.lang
         reasons: list[str] = []
-        if lang is None and settings.name == AUTO and not settings.features:
+        if lang is None and settings.chooses_words:
             lang, reasons = words_choice(data.texts or ())
         tagger = Tagger(
             settings.name,
@@ -400,6 +408,8 @@ def train(
         notes = list(tagger.notes_)
         if lang != settings.lang:
             reasons = [f"words: {notes.pop(0)} (--lang none takes plain words)"]
+        elif lang not in (None, PLAIN, LANG_AUTO) and data.n_rows >= FEWEST_TO_TRY and not settings.features:
+            notes.append("--lang auto would try dictionary forms and runs of letters on held-out rows too")
         return tagger, reasons, notes
     settings.refuse_texts_options(data)
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
@@ -419,13 +429,12 @@ def tuned_within(
 ) -> Tuned:
     """What a search of that time gives; the journal lies beside `out`."""
     from labelwood.cli.choices import words_choice
-    from labelwood.models.registry import AUTO
     from labelwood.tuning.tune import tune
 
     lang = settings.lang
     if data.x is not None:
         settings.refuse_texts_options(data)
-    elif lang is None and settings.name == AUTO and not settings.features:
+    elif lang is None and settings.chooses_words:
         lang, _ = words_choice(data.texts or ())
     return tune(
         data,

@@ -43,6 +43,7 @@ class Dataset:
     x: CSR float32 (n_rows, n_features), or None for raw texts. y: CSR of ones (n_rows, n_labels).
     texts and row_ids: one a row. label_names: one a column of y. feature_names: one a column of x.
     label_words: what each label is called, where label_names are ids: its names, one a line, the usual one first.
+    label_stems: the usual name of each label in the words of feature_names, where those are stems.
     filter_pairs: int64 (m, 2) pairs (row, label) to leave out of an evaluation (LF-* data sets).
     source: where it came from. notes: what the reader wants to tell (index base found, rows skipped, ...).
     index_base: the number of the first feature in the file, where files differ in it (svmlight).
@@ -63,6 +64,7 @@ class Dataset:
     form: TableForm | None = None
     columns: Mapping[str, Sequence[Any]] | None = None
     label_words: Sequence[str] | None = None
+    label_stems: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.x is None and self.texts is None:
@@ -78,6 +80,7 @@ class Dataset:
             ("row_ids", self.row_ids, y.shape[0], "rows"),
             ("label_names", self.label_names, y.shape[1], "label columns"),
             ("label_words", self.label_words, y.shape[1], "label columns"),
+            ("label_stems", self.label_stems, y.shape[1], "label columns"),
             ("feature_names", self.feature_names, None if self.x is None else self.x.shape[1], "feature columns"),
         ):
             if items is None or expected is None:

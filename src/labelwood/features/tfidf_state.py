@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -40,6 +41,7 @@ FORMS: Schema = {
     "forms_columns": ArrayRule("int32", ("n_forms",), low=0, below="n_columns"),
 }
 FACTS = ("parameters", "n_rows", "token_format")
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +148,17 @@ class FittedTfidf(FittedVectorizer):
         matrix.has_sorted_indices = True
         matrix.has_canonical_format = True
         return matrix
+
+    def in_column_names(self, texts: Sequence[str]) -> list[str]:
+        """The texts with each word under the name of its column, if it has one: its stem, where there are stems."""
+        if self.forms is None:
+            return list(texts)
+        small = [text.lower() for text in texts]
+        words = list(dict.fromkeys(word for text in small for word in _WORD.findall(text)))
+        names = self.word_list()
+        columns = self.columns_of(TokenList.of(words)).tolist()
+        name_of = {word: word_at(names, c) if c >= 0 else word for word, c in zip(words, columns, strict=True)}
+        return [_WORD.sub(lambda found: name_of[found.group()], text) for text in small]
 
     def words_behind(self, text: str, columns: Iterable[int]) -> dict[int, str]:
         """Column -> its token; with hashing or stems the tokens of this text that fall into it."""

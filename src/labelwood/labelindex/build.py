@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from labelwood.errors import ParamError, unknown_name
@@ -24,7 +25,7 @@ def build_tree(
     cover_frequencies: Any = None,
     n_labels: int | None = None,
     max_leaf: int = 100,
-    collapse: int = 1,
+    collapse: int | Sequence[int] = 1,
     seed: int = 0,
     n_threads: int | None = None,
     progress: Progress = SILENT,
@@ -36,7 +37,8 @@ def build_tree(
     (balance or balance_ratio, smoothing, rounding, round_each, max_depth) vectors, frequencies and perhaps
     cover frequencies; all four take max_iterations and tolerance. "huffman" and "fano" need frequencies;
     "random" (arity, equal_depth) needs n_labels, or takes the number of vectors or frequencies.
-    collapse: so many consecutive levels become one (1: as built): up to 2^collapse children in a binary tree.
+    collapse: so many consecutive levels become one (1: as built): up to 2^collapse children in a binary tree; several
+    numbers are for the levels from the root down.
     """
     if kind not in TREE_KINDS:
         raise ParamError(unknown_name("kind of label tree", kind, TREE_KINDS))
@@ -63,7 +65,7 @@ def build_tree(
         if "unexpected keyword argument" in str(error):
             raise ParamError(f"label tree of kind {kind!r}: {error}") from None
         raise
-    return tree if collapse == 1 else tree.collapse(collapse)
+    return tree if collapse in (1, (1,)) else tree.collapse(collapse)
 
 
 _NEEDS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -181,20 +181,25 @@ class LabelTree:
 
     # other trees
 
-    def collapse(self, levels: int) -> LabelTree:
+    def collapse(self, levels: int | Sequence[int]) -> LabelTree:
         """The wider tree in which every `levels` consecutive levels are one: binary becomes 2^levels-ary.
 
-        Nodes whose depth is a multiple of `levels` stay, and so do all leaves; a leaf that ends between
-        becomes a child of the node kept above it.
+        Several numbers are for the levels from the root down, the last one again and again. Nodes whose depth is the
+        end of such a run stay, and so do all leaves; a leaf that ends between becomes a child of the node kept above.
         """
-        if levels < 1:
-            raise DataError(f"levels must be a whole number from 1 up, but is {levels}")
-        stays = (self.depth % levels == 0) | (self.n_children == 0)
+        runs = [levels] if isinstance(levels, int) else list(levels)
+        if not runs or min(runs) < 1:
+            raise DataError(f"levels must be whole numbers from 1 up, but is {levels}")
+        runs += [runs[-1]] * (self.max_depth + 1)
+        new_depth = np.repeat(np.arange(len(runs)) + 1, runs)[: self.max_depth + 1]  # of the depths 1, 2, ...
+        new_depth = np.concatenate([[0], new_depth])
+        ends = np.append(new_depth[1:] != new_depth[:-1], True)  # the last old depth of each new one
+        stays = ends[self.depth] | (self.n_children == 0)
         above = self.parent.copy()
-        for _ in range(levels - 1):
+        for _ in range(max(runs) - 1):
             skipped = (above >= 0) & ~stays[above]
             above[skipped] = self.parent[above[skipped]]
-        depth = -(-self.depth // levels)
+        depth = new_depth[self.depth]
         kept = np.flatnonzero(stays)
         # Ranges of equal depth do not overlap, so depth and position alone give the breadth-first order.
         kept = kept[np.lexsort((self.first_label[kept], depth[kept]))]

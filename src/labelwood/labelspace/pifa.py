@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
-from labelwood.errors import ParamError
+from labelwood.errors import DataError, ParamError
 from labelwood.matrices import as_features, as_labels, check_same_rows, column_ids, row_pointers
 from labelwood.scratch import current_scratch, release, room
 
@@ -23,13 +23,14 @@ def label_vectors(
     *,
     normalize_y: bool = False,
     max_features: int | None = None,
+    row_weights: Any = None,
     n_threads: int | None = None,
 ) -> sparse.csr_matrix:
     """The vector of every label, CSR float32 (n_labels, n_features): the sum of its rows of x, to length 1.
 
     A label without rows has an empty vector. normalize_y: a row with n labels counts 1/sqrt(n) (as PECOS
     does), so that rows with many labels blur less. max_features: keep only so many of the largest values of
-    each label.
+    each label. row_weights: how much each row counts in the sums, float32.
     """
     features, labels = as_features(x), as_labels(y)
     check_same_rows(features, labels)
@@ -41,9 +42,12 @@ def label_vectors(
     _native.pifa_counts(*inputs, max_features or 0, threads, counts)
     starts = np.concatenate([[0], np.cumsum(counts)])
     columns, values = room(int(starts[-1]), np.int32), room(int(starts[-1]), np.float32)
-    weights = None
+    weights = None if row_weights is None else np.ascontiguousarray(row_weights, np.float32)
+    if weights is not None and weights.shape != (features.shape[0],):
+        raise DataError(f"row_weights must hold one number for each of {features.shape[0]} rows, not {weights.shape}")
     if normalize_y:
-        weights = (1 / np.sqrt(np.maximum(np.diff(labels.indptr), 1))).astype(np.float32)
+        of_rows = (1 / np.sqrt(np.maximum(np.diff(labels.indptr), 1))).astype(np.float32)
+        weights = of_rows if weights is None else weights * of_rows
     rows, (label_start, label_rows) = inputs[:4], inputs[4:]
     for first, last in _slices(starts):
         begin, end = label_start[first], label_start[last]

@@ -200,6 +200,10 @@ class Model(Estimator, ABC, Generic[P, F]):
         """True if the model needs texts beside features: fit, predict and explain then want a Dataset with both."""
         return False
 
+    def finds_by_name(self, n_rows: int) -> bool:
+        """Whether the model, trained on so many rows, would find labels without a row by their names."""
+        return False
+
     def _how_to_train(self) -> str:
         return "call fit, or labelwood.load a saved model"
 

@@ -45,8 +45,8 @@ class FitInput:
 
     x: float32 CSR (n_rows, n_features). y: CSR of ones (n_rows, n_labels). texts: one a row, for models that read them.
     feature_names: the words behind the columns of x. called: the names of every label, one a line, where its own is an
-    id. row_weights: how much each row counts, if not all the same. tree, negatives, label_graph: what some models take
-    in place of their own.
+    id. stemmed: their usual names in the words of feature_names, where those are stems. row_weights: how much each row
+    counts, if not all the same. tree, negatives, label_graph: what some models take in place of their own.
     """
 
     x: sparse.csr_matrix
@@ -60,6 +60,7 @@ class FitInput:
     negatives: sparse.csr_matrix | None = None
     label_graph: Any = None
     called: tuple[str, ...] | None = None
+    stemmed: tuple[str, ...] | None = None
     progress: Progress = SILENT
 
     @property
@@ -76,6 +77,11 @@ class FitInput:
     def label_words(self) -> tuple[str, ...] | None:
         """What each label is called: its names, one a line, the usual one first; None if labels are but numbers."""
         return self.label_names if self.called is None else self.called
+
+    @property
+    def label_stems(self) -> tuple[str, ...] | None:
+        """The usual name of each label, in stems where the names of the columns are stems."""
+        return self.label_words if self.stemmed is None else self.stemmed
 
     def trained_on(self) -> TrainedOn:
         """What a model keeps of this input."""
@@ -120,6 +126,7 @@ def checked_input(
         features, labels, classes = as_features(x.features()), as_labels(x.y), Classes(x.n_labels, names=names)
         texts, feature_names, columns = x.texts, x.feature_names, None
         called = None if x.label_words is None else tuple(x.label_words)
+        stemmed = None if x.label_stems is None else tuple(x.label_stems)
     else:
         if y is None:
             raise DataError(
@@ -128,7 +135,7 @@ def checked_input(
         columns = column_names(x)
         features = as_features(x)
         labels, classes = understood(y)
-        texts, feature_names, called = None, columns, None
+        texts, feature_names, called, stemmed = None, columns, None, None
     check_same_rows(features, labels)
     if features.shape[0] == 0:
         raise DataError(f"{what} needs at least one row")
@@ -145,6 +152,7 @@ def checked_input(
         feature_names=feature_names,
         column_names=columns,
         called=called,
+        stemmed=stemmed,
         row_weights=_checked_weights(sample_weight, features.shape[0]),
         tree=tree,
         negatives=spare,

@@ -25,6 +25,7 @@ _MODELS = {
     "knn": ("labelwood.models.baselines.knn", "KNN"),
     "leml": ("labelwood.models.baselines.leml", "LEML"),
     "fastxml": ("labelwood.models.baselines.fastxml", "FastXML"),
+    "fasttext": ("labelwood.models.baselines.fasttext", "FastText"),
     "ensemble": ("labelwood.models.ensemble.model", "Ensemble"),
 }
 

@@ -114,7 +114,7 @@ def _judge(served: ServedModel, texts: Sequence[str], labels: Sequence[Sequence[
     answer = JudgeAnswer(len(texts), len(unknown), places, found)
     if sure is None or not isinstance(served.loaded, Tagger):
         return answer
-    judgement = judged(served.loaded.fitted_.assigned(texts, None, 1), sure.ranked(top), y, counts)
+    judgement = judged(served.loaded.fitted_.assigned(texts, None, 1), sure.ranked(top.cut(places), top), y, counts)
     answer.measured = Measured(
         {name: list(figure) for name, figure in judgement.assigned.items()},
         judgement.given,

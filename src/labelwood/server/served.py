@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 from scipy import sparse
 
 from labelwood.calibration.fitted import FittedCalibration
+from labelwood.calibration.row_context import LOOKED
 from labelwood.errors import DataError, LabelwoodError
 from labelwood.labelspace.names import name_ids, padded_counts, unknown_label
 from labelwood.loading import load
@@ -103,13 +104,17 @@ class ServedModel:
         self.vocabulary.checked_language(lang)
 
     def predict_texts(self, texts: Sequence[str], k: int) -> Answers:
-        """The k best labels of each text, on one thread: batches run beside each other."""
+        """The k best labels of each text or more, on one thread: batches run beside each other.
+
+        How sure a label is depends on the first answers of its row, so that a calibrated tagger gives at least those.
+        """
         if not isinstance(self.loaded, Tagger):
             raise DataError(f"the model {self.name!r} takes features, not texts")
         state = self.loaded.fitted_
         if state.calibration is None:
             return Answers(state.predict(texts, k, 1))
-        return Answers(*state.predict_known(texts, k, 1), state.late.certain(texts))
+        width = max(k, min(LOOKED, len(state.label_names)))
+        return Answers(*state.predict_known(texts, width, 1), state.late.certain(texts))
 
     def predict_features(self, rows: Sequence[tuple[Sequence[int], Sequence[float]]], k: int) -> Answers:
         """The k best labels of rows given as (feature numbers, values)."""

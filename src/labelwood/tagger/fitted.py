@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.calibration.fitted import FittedCalibration
+from labelwood.calibration.row_context import LOOKED
 from labelwood.errors import DataError, LabelwoodError, ModelFileError, ParamError
 from labelwood.features.bag import BagVectorizer, FittedBag
 from labelwood.features.tfidf import TfidfVectorizer
@@ -212,7 +213,7 @@ class FittedTagger:
         exclude: Iterable[str] = (),
     ) -> TopK:
         """The labels that each text is given, at most k, with probabilities; a text without a known word gets none."""
-        sure = self.sure()
+        sure, include, exclude = self.sure(), list(include), list(exclude)
         if k is not None:
             checked_k(k, len(self.label_names))
         if not len(texts):
@@ -221,13 +222,21 @@ class FittedTagger:
         certain = self.late.certain(texts)
         unknown = ~(known | certain)
         answers.labels[unknown], answers.scores[unknown] = PAD, -np.inf
-        top = _with_certain(sure.assigned(answers), answers, certain)
+        # A label that may not be answered is still a rival of those that may.
+        among = self.predict(texts, self._looked, n_threads) if (include or exclude) else None
+        top = _with_certain(sure.assigned(answers, among), answers, certain)
         return top if k is None else top.cut(k)
 
     def ranked(self, texts: Sequence[str], k: int, n_threads: int | None) -> TopK:
         """The k best labels of each text with probabilities in place of scores, most probable first."""
-        answers = self.predict(texts, k, n_threads)
-        return _with_certain(self.sure().ranked(answers), answers, self.late.certain(texts))
+        among = self.predict(texts, max(k, self._looked), n_threads)
+        answers = among.cut(k)
+        return _with_certain(self.sure().ranked(answers, among), answers, self.late.certain(texts))
+
+    @property
+    def _looked(self) -> int:
+        """How many first answers of a text decide how sure each of them is."""
+        return min(LOOKED, len(self.label_names))
 
     def explain(self, text: str, label: str, n_threads: int | None) -> TagReason:
         """Why one text gets a label."""

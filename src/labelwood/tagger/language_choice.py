@@ -35,8 +35,13 @@ def chosen_words(
     features: Mapping[str, Any],
     lang: str,
     seed: int,
+    *,
+    letters: bool = True,
 ) -> tuple[dict[str, Any], str]:
-    """(the features with the words chosen, one line that says which and why) for a language code or "auto"."""
+    """(the features with the words chosen, one line that says which and why) for a language code or "auto".
+
+    letters: whether runs of letters may be chosen in place of words.
+    """
     if lang != AUTO:
         codes = checked_codes(lang, "lang")
         kind = LEMMAS if features.get("lemmas") else STEMS
@@ -51,7 +56,7 @@ def chosen_words(
     kinds = {PLAIN: {**features, "stems": None, "lemmas": False}, STEMS: {**with_stems, "lemmas": False}}
     if has_lemmas():
         kinds[LEMMAS] = {**with_stems, "lemmas": True}
-    if _suits_letters(features, texts):
+    if letters and _suits_letters(features, texts):
         kinds[LETTERS] = {**kinds[PLAIN], **RUNS}
     scores = {kind: _score(texts, y, values, held_out, seed) for kind, values in kinds.items()}
     best = max(scores, key=lambda kind: scores[kind] - SMALLEST_GAIN[kind])

@@ -25,6 +25,7 @@ from labelwood.models.registry import ONE_VS_ALL_WORK, model_class
 from labelwood.progress import SILENT, Progress
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, FittedWords
 from labelwood.tagger.kept_rows import NO_ID, KeptRows, id_hashes, text_hashes
+from labelwood.tagger.named_rows import named_rows
 
 Places = npt.NDArray[np.int64]
 # A model without updates is trained again when more than this share of the rows is new to it ...
@@ -269,12 +270,7 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
     if not y.nnz:
         raise DataError("no row has a label any more: there is nothing to train on")
     model = model_class(state.model.name)(**{**state.model.settings.as_dict(), "n_threads": n_threads})
-    try:
-        feature_names = state.words.feature_names()
-    except ParamError:  # hashing keeps none
-        feature_names = None
-    called = None if state.vocabulary is None else state.vocabulary.called(state.label_names)
-    data = Dataset(x, y, label_names=state.label_names, feature_names=feature_names, label_words=called)
+    data = named_rows(state.words, state.vocabulary, x, y, state.label_names)
     model.fit(data, progress=progress)
     texts = state.texts
     if texts is not None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from labelwood.calibration.fit import calibration_of, enough_rows
@@ -19,12 +18,9 @@ from labelwood.data.fingerprint import texts_fingerprint
 from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
-from labelwood.features.languages import AUTO as DETECT
-from labelwood.features.languages import languages_of
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.hub import hub_name, model_card, upload
 from labelwood.labelspace import names as naming
-from labelwood.labelspace.classes import understood
 from labelwood.metrics.evaluate import evaluate
 from labelwood.models.base import PROBABLE_LABELS, SCORED_AT, Model
 from labelwood.models.fit_input import checked_input
@@ -35,14 +31,24 @@ from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.load import read_manifest
 from labelwood.storage.save import save_folder
 from labelwood.storage.steps import scratch_of_run
+from labelwood.tagger.concepts import notes_about, opened, spoken, with_concepts
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
+from labelwood.tagger.given import (
+    check_as_many,
+    checked_texts,
+    labels_for,
+    lesson_of,
+    named_labels,
+    texts_of,
+    training_rows,
+)
 from labelwood.tagger.kept_rows import KeptRows, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
 from labelwood.tagger.language_choice import chosen_words
-from labelwood.tagger.learning import Learnt, Lesson, learned
+from labelwood.tagger.learning import Learnt, learned
+from labelwood.tagger.named_rows import named_rows
 from labelwood.tagger.reasons import TagReason
 from labelwood.topk import TopK
-from labelwood.vocabulary.read import read_vocabulary
 from labelwood.vocabulary.rules import RULES, checked_rule
 from labelwood.vocabulary.vocabulary import Vocabulary
 
@@ -166,13 +172,15 @@ class Tagger(Estimator):
         `assign`, fewer than 50 labelled texts are too few to hold some out: `calibration_` is then None.
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
-        rows, y, label_names = _training_rows(texts, labels)
+        rows, y, label_names = training_rows(texts, labels)
         if self.keep_rows not in (None, True, False):
             raise ParamError(f"Tagger: keep_rows must be True, False or None, but is {self.keep_rows!r}")
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
         naming.name_ids(label_names)
-        vocabulary = _opened(self.vocabulary)
+        vocabulary = opened(self.vocabulary)
+        if vocabulary is not None:
+            vocabulary = spoken(vocabulary, self.lang, rows)
         features, notes = self._chosen_features(rows, y, progress)
         vectorizer = self._vectorizer_type()(**features)
         progress.step("turning texts into features", 0, len(rows))
@@ -180,14 +188,13 @@ class Tagger(Estimator):
             x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz))
+        seen = texts_fingerprint(rows, y, label_names)
         texts_too = rows if model.reads_texts or model.takes_texts else None
         if vocabulary is not None:
-            notes = (*notes, *_vocabulary_notes(vocabulary, label_names))
-            vocabulary = vocabulary.speaking(_first_language(self.lang, rows))
-        called = None if vocabulary is None else vocabulary.called(label_names)
-        named = Dataset(
-            x, y, texts_too, label_names=label_names, feature_names=_column_names(vectorizer), label_words=called
-        )
+            notes = (*notes, *notes_about(label_names, vocabulary, by_name=model.finds_by_name(len(rows))))
+            if model.finds_by_name(len(rows)):
+                y, label_names = with_concepts(y, label_names, vocabulary)
+        named = named_rows(vectorizer.fitted_, vocabulary, x, y, label_names, texts_too)
         model.fit(named, memory=memory, progress=progress)
         kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
         calibration = None
@@ -196,7 +203,6 @@ class Tagger(Estimator):
             if enough_rows(data):
                 with sparing(model._scratch(model._settings(), data, memory)):
                     calibration = calibration_of(model, data, rule)
-        seen = texts_fingerprint(rows, y, label_names)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
         self._fitted = FittedTagger(
             vectorizer.fitted_,
@@ -233,7 +239,7 @@ class Tagger(Estimator):
         answered by their nearest examples, and corrected texts as they were corrected.
         """
         taught, learnt = learned(
-            self.fitted_, _lesson(texts, labels, ids), refit=refit, n_threads=self.n_threads, progress=progress
+            self.fitted_, lesson_of(texts, labels, ids), refit=refit, n_threads=self.n_threads, progress=progress
         )
         self._fitted = taught
         return learnt
@@ -276,7 +282,9 @@ class Tagger(Estimator):
         if features["stems"] is not None:
             raise ParamError(f"Tagger: lang is {self.lang!r} and features has stems={features['stems']!r}; give one")
         progress.step("choosing words", 0, 0)
-        features, note = chosen_words(rows, y, features, self.lang, self.seed)
+        # A model with views of the texts has the letters already, and looks for label names among the words.
+        letters = self.model == AUTO or not self._new_model(AUTO).takes_texts
+        features, note = chosen_words(rows, y, features, self.lang, self.seed, letters=letters)
         return features, (note,)
 
     # what was learnt
@@ -393,10 +401,10 @@ class Tagger(Estimator):
         """
         trained_on = self.fitted_.model.trained_on
         if isinstance(texts, Dataset):
-            rows, (y, unknown) = _texts_of(texts), self.label_matrix(texts)
+            rows, (y, unknown) = texts_of(texts), self.label_matrix(texts)
         else:
-            rows, (y, unknown) = checked_texts(texts), self.label_matrix(_labels_for(labels))
-            _check_as_many(len(rows), y.shape[0])
+            rows, (y, unknown) = checked_texts(texts), self.label_matrix(labels_for(labels))
+            check_as_many(len(rows), y.shape[0])
         top = self.predict_top(rows, max(ks))
         counts = naming.padded_counts(trained_on.label_counts, y.shape[1])
         figures = evaluate(top, y, train_y=counts, n_train=trained_on.n_rows, ks=ks)
@@ -413,7 +421,7 @@ class Tagger(Estimator):
             if labels.label_names is None:
                 raise DataError(f"{labels.source}: its labels have no names, but this tagger knows labels by name")
             return naming.renumbered(labels.y, labels.label_names, ids)
-        y, names = _named_labels(labels)
+        y, names = named_labels(labels)
         return naming.renumbered(y, names, ids)
 
     # saving
@@ -479,110 +487,8 @@ class Tagger(Estimator):
         return tags
 
 
-def checked_texts(texts: Iterable[str]) -> list[str]:
-    """The texts as a list; DataError says which one is no string."""
-    if isinstance(texts, (str, bytes)):
-        raise DataError("texts must be a list of texts, but one string came; write [text]")
-    if texts is None or not isinstance(texts, Iterable):
-        raise DataError(f"texts must be a list of texts, but got {texts!r}")
-    rows = list(texts)
-    for row, text in enumerate(rows):
-        if not isinstance(text, str):
-            raise DataError(f"texts, row {row}: expected a string, but got {text!r}")
-    return rows
-
-
-def _opened(vocabulary: Vocabulary | str | Path | None) -> Vocabulary | None:
-    return read_vocabulary(vocabulary) if isinstance(vocabulary, (str, Path)) else vocabulary
-
-
-def _first_language(lang: str | None, texts: Sequence[str]) -> str | None:
-    """The language of most of the texts: as given, else as detected."""
-    codes = languages_of(texts) if lang in (None, DETECT) else str(lang).split("+")
-    return next(iter(codes), None)
-
-
-def _vocabulary_notes(vocabulary: Vocabulary, labels: Sequence[str]) -> list[str]:
-    """What a person should know about labels that the vocabulary does not know, or no longer wants."""
-    notes = []
-    unknown = [label for label in labels if label not in vocabulary]
-    retired = [label for label in labels if label in vocabulary and vocabulary.deprecated[vocabulary.numbers[label]]]
-    for some, what in ((unknown, "not in the vocabulary"), (retired, "deprecated, and will not be suggested")):
-        if some:
-            shown = ", ".join(some[: naming.SHOWN]) + (", ..." if len(some) > naming.SHOWN else "")
-            notes.append(f"{len(some)} of {len(labels)} labels are {what}: {shown}")
-    return notes
-
-
-def _column_names(vectorizer: Vectorizer) -> list[str] | None:
-    """The words of the columns; None where hashing keeps none."""
-    try:
-        return vectorizer.feature_names
-    except ParamError:
-        return None
-
-
 def _scratch_for(texts: Sequence[str], memory: int | None) -> Scratch | None:
     """Where the rows of texts go if counting them all at once may take more than half of the memory."""
     if memory is None or BYTES_OF_CHARACTER * sum(len(text) for text in texts) <= memory / 2:
         return current_scratch()
     return scratch_of_run()
-
-
-def _training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:
-    """(texts, y, label names) to train on, checked."""
-    if isinstance(texts, Dataset):
-        if labels is not None:
-            raise DataError("fit takes a Dataset alone, or texts and labels")
-        rows, y = _texts_of(texts), texts.y
-        label_names = tuple(texts.label_names or (str(number) for number in range(texts.n_labels)))
-    else:
-        rows = checked_texts(texts)
-        y, label_names = _named_labels(_labels_for(labels))
-        _check_as_many(len(rows), y.shape[0])
-    if not len(rows):
-        raise DataError("fit needs at least one text")
-    if y.nnz == 0:
-        raise DataError("no text has a label: there is nothing to learn")
-    return rows, y, label_names
-
-
-def _lesson(texts: Any, labels: Any, ids: Sequence[str] | None) -> Lesson:
-    """The texts, label names and ids to learn from, checked; texts without any label are corrections, too."""
-    if isinstance(texts, Dataset):
-        if labels is not None or ids is not None:
-            raise DataError("learn takes a Dataset alone, or texts, labels and ids")
-        rows, y, ids = _texts_of(texts), texts.y, texts.row_ids
-        names = tuple(texts.label_names or (str(number) for number in range(texts.n_labels)))
-    else:
-        rows = checked_texts(texts)
-        y, names = _named_labels(_labels_for(labels))
-        _check_as_many(len(rows), y.shape[0])
-    if ids is not None and len(ids) != len(rows):
-        raise DataError(f"there are {len(rows)} texts but {len(ids)} ids: each text needs its own")
-    lists = [[names[label] for label in row] for row in np.split(y.indices, y.indptr[1:-1])] if len(rows) else []
-    return Lesson(rows, lists, ids)
-
-
-def _named_labels(labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
-    """(y, the name of each column): ids and column numbers become names as they are written."""
-    y, classes = understood(labels, "labels")
-    names = classes.names if classes.names is not None else tuple(str(label) for label in classes.array().tolist())
-    return y, names
-
-
-def _texts_of(data: Dataset) -> Sequence[str]:
-    if data.texts is None:
-        raise DataError(f"{data.source}: its rows have features but no texts, and a Tagger works on texts; use a model")
-    return data.texts
-
-
-def _labels_for(labels: Any) -> Any:
-    if labels is None:
-        raise DataError("labels are missing: give one list of names for each text, or a Dataset with texts")
-    return labels
-
-
-def _check_as_many(n_texts: int, n_lists: int) -> None:
-    if n_texts != n_lists:
-        raise DataError(f"there are {n_texts} texts but {n_lists} lists of labels: each text needs its own list")

@@ -1,4 +1,7 @@
-// Stochastic gradient steps of the hierarchical softmax, one row after the other.
+// Stochastic gradient steps of the hierarchical softmax and of fastText's flat losses, one row after the other.
+#include <algorithm>
+#include <limits>
+
 #include "interrupt.hpp"
 #include "models/hsoftmax/hsoftmax.hpp"
 #include "models/hsoftmax/logistic.hpp"
@@ -62,14 +65,18 @@ inline void spread_tile(const HsTraining& t, std::int64_t row, std::int32_t at, 
     add(t.rows.n_columns, t.bias[row]);
 }
 
-// One logistic step of vector u: towards h if wanted, else away; what it asks of h goes to `gradient`.
-inline void step(float* u, bool wanted, float rate, std::int32_t stride, const float* hidden, float* gradient) {
-    const float g = rate * ((wanted ? 1.0f : 0.0f) - sigmoid_of(dot(u, hidden, stride)));
+// Vector u moves g times h; what it asks of h goes to `gradient`.
+inline void move(float* u, float g, std::int32_t stride, const float* hidden, float* gradient) {
     for (std::int32_t i = 0; i < stride; i += kLanes) {
         const F16 before = F16::load(u + i);
         (F16::load(gradient + i) + before * g).store(gradient + i);
         (before + F16::load(hidden + i) * g).store(u + i);
     }
+}
+
+// One logistic step of vector u: towards h if wanted, else away.
+inline void step(float* u, bool wanted, float rate, std::int32_t stride, const float* hidden, float* gradient) {
+    move(u, rate * ((wanted ? 1.0f : 0.0f) - sigmoid_of(dot(u, hidden, stride))), stride, hidden, gradient);
 }
 
 inline void softmax_steps(const HsTraining& t, std::int32_t label, float rate, const HsScratch& s) {
@@ -101,6 +108,43 @@ inline void plt_steps(const HsTraining& t, std::int64_t row, float rate, HsScrat
     }
 }
 
+// The label against all others: chances are exp(margin), scaled to sum to 1.
+inline void flat_softmax_steps(const HsTraining& t, std::int32_t label, float rate, const HsScratch& s) {
+    const std::int32_t n = t.labels.n_columns;
+    float largest = -std::numeric_limits<float>::infinity();
+    for (std::int32_t l = 0; l < n; ++l) {
+        s.margins[l] = dot(t.output + static_cast<std::int64_t>(l) * t.stride, s.hidden, t.stride);
+        if (s.margins[l] > largest) largest = s.margins[l];
+    }
+    float total = 0;
+    for (std::int32_t l = 0; l < n; ++l) total += s.margins[l] = exp_of_nonpositive(s.margins[l] - largest);
+    for (std::int32_t l = 0; l < n; ++l)
+        move(t.output + static_cast<std::int64_t>(l) * t.stride, rate * ((l == label ? 1.0f : 0.0f) - s.margins[l] / total), t.stride,
+             s.hidden, s.gradient);
+}
+
+// A yes or no for every label; the row's labels rise.
+inline void ova_steps(const HsTraining& t, std::int64_t row, float rate, const HsScratch& s) {
+    std::int64_t next = t.labels.starts[row];
+    const std::int64_t end = t.labels.starts[row + 1];
+    for (std::int32_t l = 0; l < t.labels.n_columns; ++l) {
+        const bool wanted = next < end && t.labels.columns[next] == l;
+        next += wanted;
+        step(t.output + static_cast<std::int64_t>(l) * t.stride, wanted, rate, t.stride, s.hidden, s.gradient);
+    }
+}
+
+// The label, and a few others by chance, which are no.
+inline void negative_steps(const HsTraining& t, std::int32_t label, Rng rng, float rate, const HsScratch& s) {
+    step(t.output + static_cast<std::int64_t>(label) * t.stride, true, rate, t.stride, s.hidden, s.gradient);
+    const double* end = t.cumulative + t.labels.n_columns;
+    for (std::int32_t i = 0; i < t.n_negatives; ++i) {
+        const double* found = std::upper_bound(t.cumulative, end, rng.uniform() * end[-1]);
+        const std::int64_t other = std::min<std::int64_t>(found - t.cumulative, t.labels.n_columns - 1);
+        if (other != label) step(t.output + other * t.stride, false, rate, t.stride, s.hidden, s.gradient);
+    }
+}
+
 }  // namespace
 
 // Visits order[begin .. end); `done` visits of earlier epochs came before.
@@ -115,13 +159,18 @@ void hs_train(const HsTraining& t, const std::int32_t* order, std::int64_t begin
         for (; i + kTileFloats <= t.stride; i += kTileFloats) mean_tile<kTile>(t, row, i, s.hidden);
         for (; i < t.stride; i += kLanes) mean_tile<1>(t, row, i, s.hidden);
         for (i = 0; i < t.stride; ++i) s.gradient[i] = 0.0f;
-        if (t.plt) {
+        if (t.loss == HsLoss::plt) {
             plt_steps(t, row, rate, s);
+        } else if (t.loss == HsLoss::ova) {
+            ova_steps(t, row, rate, s);
         } else {  // as fastText: one label of the row, drawn anew at every visit
             const std::int64_t first = t.labels.starts[row];
             const std::uint32_t n = static_cast<std::uint32_t>(t.labels.starts[row + 1] - first);
-            const std::uint32_t drawn = n == 1 ? 0 : Rng(t.seed, static_cast<std::uint64_t>(row), epoch).below(n);
-            softmax_steps(t, t.labels.columns[first + drawn], rate, s);
+            Rng rng(t.seed, static_cast<std::uint64_t>(row), epoch);
+            const std::int32_t label = t.labels.columns[first + (n == 1 ? 0 : rng.below(n))];
+            if (t.loss == HsLoss::hs) softmax_steps(t, label, rate, s);
+            if (t.loss == HsLoss::softmax) flat_softmax_steps(t, label, rate, s);
+            if (t.loss == HsLoss::negatives) negative_steps(t, label, rng, rate, s);
         }
         for (i = 0; i + kTileFloats <= t.stride; i += kTileFloats) spread_tile<kTile>(t, row, i, s.gradient);
         for (; i < t.stride; i += kLanes) spread_tile<1>(t, row, i, s.gradient);

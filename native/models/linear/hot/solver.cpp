@@ -21,24 +21,26 @@ constexpr float kQuiet = 0.5f;
 // eps, and adding a row costs more than scoring it. Saves a fifth of all additions and no visit.
 constexpr float kStill = 0.25f;
 
+inline float scale_of(const SolveTask& task, std::int64_t row) { return task.row_scale ? task.row_scale[row] : 1.0f; }
+
 // Scores of a row under all 16 classifiers. Two accumulators hide the latency of the additions.
 inline F16 row_scores(const SolveTask& task, std::int64_t row, const float* weights, float bias) {
-    F16 even = F16::load(weights + static_cast<std::int64_t>(task.n_features) * kLanes) * bias;
-    F16 odd = F16::all(0.0f);
-    std::int64_t p = task.indptr[row];
-    const std::int64_t end = task.indptr[row + 1];
+    F16 even = F16::all(0.0f), odd = F16::all(0.0f);
+    std::int64_t p = task.begin[row];
+    const std::int64_t end = task.end[row];
     for (; p + 1 < end; p += 2) {
         even = even + F16::load(weights + static_cast<std::int64_t>(task.indices[p]) * kLanes) * task.data[p];
         odd = odd + F16::load(weights + static_cast<std::int64_t>(task.indices[p + 1]) * kLanes) * task.data[p + 1];
     }
     if (p < end) even = even + F16::load(weights + static_cast<std::int64_t>(task.indices[p]) * kLanes) * task.data[p];
-    return even + odd;
+    return (even + odd) * scale_of(task, row) + F16::load(weights + static_cast<std::int64_t>(task.n_features) * kLanes) * bias;
 }
 
 inline void add_row(const SolveTask& task, std::int64_t row, const F16& delta, float bias, float* weights) {
-    for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p) {
+    const F16 scaled = delta * scale_of(task, row);
+    for (std::int64_t p = task.begin[row]; p < task.end[row]; ++p) {
         float* w = weights + static_cast<std::int64_t>(task.indices[p]) * kLanes;
-        (F16::load(w) + delta * task.data[p]).store(w);
+        (F16::load(w) + scaled * task.data[p]).store(w);
     }
     float* w = weights + static_cast<std::int64_t>(task.n_features) * kLanes;
     (F16::load(w) + delta * bias).store(w);
@@ -108,12 +110,14 @@ template <Loss kLoss>
 void start_from_all_negative(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
     float* weights = scratch.weights;
     double total = 0;  // of the rows' costs
-    for (std::int64_t row = 0; row < task.n_rows; ++row) {
-        look(row);
+    for (std::int64_t place = 0; place < task.n_beginning(); ++place) {
+        const std::int64_t row = task.row_at(place);
+        look(place);
         const float times = cost_of(task, row);
         total += times;
-        for (std::int64_t p = task.indptr[row]; p < task.indptr[row + 1]; ++p)
-            weights[static_cast<std::int64_t>(task.indices[p]) * kLanes] += task.data[p] * times;
+        const float factor = times * scale_of(task, row);
+        for (std::int64_t p = task.begin[row]; p < task.end[row]; ++p)
+            weights[static_cast<std::int64_t>(task.indices[p]) * kLanes] += task.data[p] * factor;
     }
     const std::int64_t bias_row = static_cast<std::int64_t>(task.n_features) * kLanes;
     weights[bias_row] = static_cast<float>(total) * options.bias;
@@ -134,8 +138,9 @@ void start_from_all_negative(const SolveTask& task, const SolveOptions& options,
         float* w = weights + static_cast<std::int64_t>(f) * kLanes;
         (F16::all(0.0f) - alpha * w[0]).store(w);
     }
-    for (std::int64_t row = 0; row < task.n_rows; ++row) {
-        look(row);
+    for (std::int64_t place = 0; place < task.n_beginning(); ++place) {
+        const std::int64_t row = task.row_at(place);
+        look(place);
         const std::uint32_t mask = task.positive_only && task.positive_only[row] ? 0xffffu : task.positive[row];
         const F16 of_row = alpha * cost_of(task, row);
         choose(mask, F16::all(0.0f), of_row).store(scratch.alpha + row * kLanes);
@@ -257,16 +262,17 @@ int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveSc
     lanes.live = F16::load(live);
     lanes.cost_positive = F16::load(options.cost_positive);
     lanes.cost_negative = F16::load(options.cost_negative);
-    const std::int32_t n_rows = static_cast<std::int32_t>(task.n_rows);
+    const std::int32_t n_rows = static_cast<std::int32_t>(task.n_taking_part());
     if (options.start == Start::weights) {
         if (kLoss == Loss::squared_hinge && new_rows_agree(task, options, scratch)) return 0;
         start_from_weights<kLoss>(task, options, scratch);
     } else {
         start_from_all_negative<kLoss>(task, options, scratch);
     }
-    for (std::int32_t i = 0; i < n_rows; ++i) scratch.active[i] = i;
+    for (std::int32_t i = 0; i < n_rows; ++i) scratch.active[i] = static_cast<std::int32_t>(task.row_at(i));
+    for (std::int64_t i = task.n_beginning(); i < n_rows; ++i) F16::all(0.0f).store(scratch.alpha + task.row_at(i) * kLanes);
 
-    std::int32_t n_active = n_rows;
+    std::int32_t n_active = static_cast<std::int32_t>(task.n_beginning());
     int pass = 0;
     while (pass < options.max_passes) {
         Rng rng(options.seed, options.item, static_cast<std::uint64_t>(pass));
@@ -279,7 +285,7 @@ int solve_loss(const SolveTask& task, const SolveOptions& options, const SolveSc
             const std::int32_t row = scratch.active[a];
             look(a);
             if (a + 1 < n_active) {  // the next row's list is at a random place: ask for it now
-                const std::int64_t next = task.indptr[scratch.active[a + 1]];
+                const std::int64_t next = task.begin[scratch.active[a + 1]];
                 __builtin_prefetch(task.indices + next);
                 __builtin_prefetch(task.data + next);
                 __builtin_prefetch(scratch.alpha + static_cast<std::int64_t>(scratch.active[a + 1]) * kLanes);

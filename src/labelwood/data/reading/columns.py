@@ -74,7 +74,7 @@ def choose_columns(options: TableOptions, names: Sequence[str]) -> Columns:
         if name not in names:
             raise DataError(f"{path}: {unknown_name('column', name, names)}")
         if list(names).count(name) > 1:
-            raise DataError(f"{path}: column {name!r} stands there twice (columns: {', '.join(names)})")
+            raise DataError(f"{path}: column {name!r} stands there twice (columns: {_listed(names)})")
     used = {*text, *labels}
     row_id = next((lower[name] for name in ID_NAMES if name in lower and lower[name] not in used), None)
     return Columns(text, labels, row_id, tuple(notes))
@@ -97,7 +97,7 @@ def _as_before(
     listed = ", ".join(before)
     if len(missing) < len(before):
         fault = f"{path}: the model was trained with {what} from {listed}, but {', '.join(missing)} is not there; name "
-        raise DataError(Message(fault, "the columns with ", Argument(what), f" (columns: {', '.join(names)})"))
+        raise DataError(Message(fault, "the columns with ", Argument(what), f" (columns: {_listed(names)})"))
     notes.append(f"no column {listed}, from which the model was trained")
     return ()
 
@@ -124,7 +124,13 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 def _unknown(path: Path, what: str, names: Sequence[str]) -> DataError:
     fault = f"{path}: no column looks like {what}; name it with "
-    return DataError(Message(fault, Argument(what), f" (columns: {', '.join(names)})"))
+    return DataError(Message(fault, Argument(what), f" (columns: {_listed(names)})"))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The names for a message: the first ten, long ones cut, with nothing that a terminal would not show."""
+    shown = [name if name.isprintable() else repr(name)[1:-1] for name in (name[:40] for name in names[:10])]
+    return ", ".join(shown) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def _guess_text(lower: dict[str, str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.dense_rows import MeantTexts, as_columns
 from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.network import training_memory as network_memory
@@ -18,8 +19,10 @@ from labelwood.models.ensemble.pairs import beside_each_other, ranks_within
 from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.ranked import Ranked, hits_of, likely
 from labelwood.models.ensemble.sides import AGAIN, Sides, column_names
+from labelwood.models.ensemble.text_meaning import NO_ENCODER
 from labelwood.models.ensemble.text_view import KINDS, MOST_OF_ROW, PAIRS, TextView
 from labelwood.models.fit_input import FitInput
+from labelwood.models.neural.elias.inputs import WIDTH_GUESS
 from labelwood.models.registry import AUTO
 
 SMALLEST_ROWS = 1000  # a ranker of fewer rows would learn their accidents
@@ -43,15 +46,16 @@ def rows_suffice(n_rows: int) -> bool:
 
 @dataclass(frozen=True)
 class TextRows:
-    """What training texts say beside the features: the rows of each view, and where label names stand in them."""
+    """What texts say beside the features: rows of each view, where label names stand, and dense vectors."""
 
     views: tuple[tuple[TextView, sparse.csr_matrix], ...]
     said: sparse.csr_matrix | None
+    meant: MeantTexts | None = None
 
     @classmethod
     def of(cls, settings: EnsembleParams, data: FitInput) -> TextRows:
         """What the settings want of the texts; nothing without texts."""
-        kinds = wanted_views(settings)
+        kinds, meant = wanted_views(settings), MeantTexts.of(settings, data)
         if data.texts is None:
             if settings.views not in (AUTO, NO_VIEWS):
                 raise DataError(f"Ensemble: views={settings.views!r} needs texts beside the features")
@@ -65,12 +69,13 @@ class TextRows:
         said = (
             None if data.label_words is None else NamePhrases.of(data.label_words).rows(data.texts, settings.n_threads)
         )
-        return cls(tuple(views), said)
+        return cls(tuple(views), said, meant)
 
     def take(self, rows: npt.NDArray[np.int64]) -> TextRows:
         """The same for some of the rows."""
         views = tuple((view, matrix[rows]) for view, matrix in self.views)
-        return TextRows(views, None if self.said is None else self.said[rows])
+        meant = None if self.meant is None else self.meant.take(rows)
+        return TextRows(views, None if self.said is None else self.said[rows], meant)
 
     def without(self, kind: str) -> TextRows:
         """The same without one kind of view."""
@@ -79,6 +84,7 @@ class TextRows:
     def beside(self, x: sparse.csr_matrix) -> sparse.csr_matrix:
         """The rows that sides see: features, and what the texts say behind them."""
         more = [matrix for _, matrix in self.views] + ([] if self.said is None else [self.said])
+        more += [] if self.meant is None else [as_columns(self.meant.rows)]
         return beside_each_other([x, *more]) if more else x
 
 
@@ -181,7 +187,7 @@ def trained_sides(
         seen = replace(data, x=matrices[kind], feature_names=None, column_names=None)
         models.append(planned["by label"].trained(seen, f"{what}{kind}, label by label"))
     views = tuple(view for view, _ in texts.views)
-    return Sides.of(tuple(models), data, texts.said, views, by_label, settings)
+    return Sides.of(tuple(models), data, texts.said, views, by_label, settings, texts.meant)
 
 
 @dataclass(frozen=True)
@@ -271,6 +277,7 @@ def ranking_memory(settings: EnsembleParams, planned: Mapping[str, PlannedMember
     # The rows of views are not known before the texts are read: all have the most tokens that a row keeps.
     views = len(kinds) * (3 * 12 * MOST_OF_ROW * n_rows + 3 * model)
     networks = network_memory(n_rows, data.x.shape[1], data.n_labels)
-    n_columns = len(column_names(("words", *kinds, "", "", ""), learned=True)) + len(AGAIN)
+    vectors = 0 if settings.encoder == NO_ENCODER else (3 * 16 * n_rows + 8 * data.n_labels) * WIDTH_GUESS
+    n_columns = len(column_names(("words", *kinds, "", "", ""), learned=True, dense=True)) + len(AGAIN)
     table = n_pairs * (3 * 2 * 4 * n_columns + 60)
-    return int(model + rows + views + networks + table)
+    return int(model + rows + views + networks + vectors + table)

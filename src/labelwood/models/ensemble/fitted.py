@@ -92,6 +92,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
                 "similar rows, values kept": len(sides.near.rows),
                 "numbers of a row in the learned space": 0 if sides.learned is None else sides.learned.rows.shape[1],
                 "hidden units of networks": 0 if sides.network is None else len(sides.network.first_bias),
+                "numbers of a text's dense vector": 0 if sides.dense is None else sides.dense.width,
                 "words of label names": 0 if sides.names is None else sides.names.names.shape[0],
                 "names looked for in texts": 0 if sides.phrases is None else len(sides.phrases.label_names),
                 "labels beside each other, pairs": sides.beside.shares.nnz,

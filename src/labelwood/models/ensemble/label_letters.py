@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
-from labelwood.models.ensemble.label_words import usual_name, without_namespace
+from labelwood.models.ensemble.label_words import usual_name, without_namespace, without_qualifier
 from labelwood.models.ensemble.pairs import restored_matrix
 from labelwood.models.ensemble.text_view import TextView
 from labelwood.models.fit_input import TrainedOn
@@ -39,7 +39,7 @@ class LabelLetters:
     @classmethod
     def of(cls, label_names: Sequence[str], view: TextView, n_threads: int | None) -> LabelLetters:
         """The runs of the names that the view has columns for."""
-        names = [without_namespace(usual_name(names)) for names in label_names]
+        names = [without_namespace(without_qualifier(usual_name(names))) for names in label_names]
         runs = view.rows(names, n_threads)
         n_names = np.bincount(runs.indices, minlength=runs.shape[1])
         runs.data[n_names[runs.indices] > max(ALWAYS_KEPT, LARGEST_SHARE * len(names))] = 0

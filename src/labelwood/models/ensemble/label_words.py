@@ -24,6 +24,7 @@ _PRIOR_MATCHES = 2.0  # matches that count as the usual ones when a label's own 
 _BATCH = 2048
 _WORD = re.compile(r"[^\W_]+")
 _NAMESPACE = re.compile(r"^\w+:(?=\S)")  # the "p:" of "p:firefox"
+_QUALIFIER = re.compile(r"(?<=\S)\s+\([^()]*\)$")  # the "(husbandry)" of "beekeeping (husbandry)"
 # share: how much of the name stands in the row; strength: how much its words weigh there; right: how often the row had
 # the label when its whole name stood there; matched: in how many training rows it did (log); mass: how rare the name's
 # words are; words: how many it has; rank: among the names in the row
@@ -66,6 +67,11 @@ def without_namespace(name: str) -> str:
     return _NAMESPACE.sub("", name)
 
 
+def without_qualifier(name: str) -> str:
+    """The name of a label without the brackets at its end, which tell it apart in a thesaurus and stand in no text."""
+    return _QUALIFIER.sub("", name)
+
+
 def usual_name(names: str) -> str:
     """The first of a label's names, which are one a line."""
     return names.partition("\n")[0]
@@ -93,7 +99,7 @@ class LabelWords:
         numbers: dict[str, int] = {}
         owners, words = [], []
         for label, name in enumerate(label_names):
-            for word in dict.fromkeys(name_words(usual_name(name))):
+            for word in dict.fromkeys(name_words(without_qualifier(usual_name(name)))):
                 owners.append(label)
                 words.append(numbers.setdefault(word, len(numbers)))
         n_words, n_labels = len(numbers), len(label_names)

@@ -49,7 +49,7 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
             ranked = ranked_sides(settings, members_inside(settings, data), data)
             models = ranked.sides.models
             return FittedEnsemble(settings, data.trained_on(), models, np.full(len(models), 1 / len(models)), ranked)
-        for name in ("views", "favour"):
+        for name in ("views", "encoder", "favour"):
             if getattr(settings, name) != EnsembleParams.defaults()[name]:
                 raise ParamError(
                     f"Ensemble: {name} is a choice of the ranker, and here is none: it needs {SMALLEST_ROWS} rows, and "
@@ -65,6 +65,10 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
             if weight > 0
         ]
         return FittedEnsemble(settings, data.trained_on(), tuple(trained), weights[weights > 0])
+
+    def finds_by_name(self, n_rows: int) -> bool:
+        """Whether labels without a row are found by their names: where there is a ranker."""
+        return _wants_ranker(self._settings()) and rows_suffice(n_rows)
 
     @staticmethod
     def _training_memory(settings: EnsembleParams, data: FitInput) -> int:
@@ -87,5 +91,8 @@ def members_inside(settings: EnsembleParams, data: FitInput) -> dict[str, Planne
 
 def _ranks(settings: EnsembleParams, data: FitInput) -> bool:
     """Whether a ranker is trained: it is by default, if rows suffice to learn from."""
-    wanted = settings.models == AUTO and settings.weights is None and settings.holdout > 0
-    return wanted and rows_suffice(data.x.shape[0])
+    return _wants_ranker(settings) and rows_suffice(data.x.shape[0])
+
+
+def _wants_ranker(settings: EnsembleParams) -> bool:
+    return settings.models == AUTO and settings.weights is None and settings.holdout > 0

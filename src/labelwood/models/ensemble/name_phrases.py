@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from labelwood import _native
-from labelwood.models.ensemble.label_words import name_words
+from labelwood.models.ensemble.label_words import name_words, without_qualifier
 from labelwood.models.ensemble.pairs import Floats
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.storage.words import packed, unpacked
@@ -41,7 +41,8 @@ class NamePhrases:
     @classmethod
     def of(cls, label_names: tuple[str, ...]) -> NamePhrases:
         """The names, not judged yet."""
-        return cls(label_names, np.zeros(len(label_names), np.float32))
+        bare = tuple("\n".join(map(without_qualifier, names.split("\n"))) for names in label_names)
+        return cls(bare, np.zeros(len(bare), np.float32))
 
     def look_for(self, rows: _native.TextRows) -> None:
         """Let rows of texts say where the names stand."""

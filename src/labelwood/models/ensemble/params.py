@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from labelwood.models.ensemble.text_meaning import ENCODERS, NO_ENCODER
 from labelwood.models.registry import AUTO
 from labelwood.params import Params, param
 
@@ -32,6 +33,17 @@ class EnsembleParams(Params):
         "views of texts beside words: pairs, characters, 'pairs,characters' or none; auto: those by which held-out "
         "rows gain",
     )
+    encoder: str = param(
+        NO_ENCODER,
+        "dense vectors of texts: minilm, a transformer; static, a table of token vectors, thousands of texts a second",
+        choices=ENCODERS,
+    )
+    text_model: str | None = param(
+        None,
+        "folder of the encoder (or hub name of a transformer); None: the installed MiniLM or WordLlama",
+        kind=str,
+    )
+    max_tokens: int = param(128, "tokens of a text that its dense vector is made of, the first ones", low=3, high=10**5)
     favour: float = param(
         0.0, "0: the most likely labels first; up to 1: rare labels first, by their inverse propensity", low=0, high=1
     )

@@ -14,6 +14,7 @@ from scipy import sparse
 from labelwood.errors import ModelFileError
 from labelwood.models.ensemble import (
     boosting,
+    dense_rows,
     label_letters,
     label_words,
     learned_rows,
@@ -23,6 +24,7 @@ from labelwood.models.ensemble import (
     together,
 )
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.dense_rows import DenseRows
 from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.learned_rows import LearnedRows
@@ -40,6 +42,7 @@ from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, pref
 from labelwood.topk import TopK
 
 _NAMES, _PHRASES, _LETTERS, _LEARNED, _NETWORK, _VIEW = "names.", "phrases.", "letters.", "learned.", "network.", "view"
+_DENSE = "dense."
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,10 @@ class Ranked:
         contributions = [Contribution(0, -1, 1.0, rest, rest, side="what is usual")]
         known = dict(zip(self.sides.columns, item.tolist(), strict=False))
         column = 0
-        for group, columns in groups(self.sides.model_names, self.sides.learned is not None, self.first is not None):
+        sides = self.sides
+        for group, columns in groups(
+            sides.model_names, sides.learned is not None, sides.dense is not None, again=self.first is not None
+        ):
             push = float(added[column : column + len(columns)].sum())
             column += len(columns)
             side = told(group, known)
@@ -125,6 +131,8 @@ class Ranked:
             rules |= under(_LEARNED, learned_rows.SCHEMA)
         if facts.get("network"):
             rules |= under(_NETWORK, network.SCHEMA)
+        if facts.get("dense"):
+            rules |= under(_DENSE, dense_rows.SCHEMA)
         for number in range(len(facts["views"])):
             rules[f"{_VIEW}{number}."] = PART
         if facts.get("first"):
@@ -139,6 +147,7 @@ class Ranked:
             "letters": self.sides.letters is not None,
             "learned": self.sides.learned is not None,
             "network": self.sides.network is not None,
+            "dense": None if self.sides.dense is None else self.sides.dense.facts(),
             "views": [view.facts() for view in self.sides.views],
             "by_label": list(self.sides.by_label),
             "first": self.first is not None,
@@ -158,6 +167,8 @@ class Ranked:
             arrays |= prefixed(_LEARNED, self.sides.learned.arrays())
         if self.sides.network is not None:
             arrays |= prefixed(_NETWORK, self.sides.network.arrays())
+        if self.sides.dense is not None:
+            arrays |= prefixed(_DENSE, self.sides.dense.arrays())
         for number, view in enumerate(self.sides.views):
             arrays |= prefixed(f"{_VIEW}{number}.", view.arrays())
         if self.first is not None:
@@ -195,8 +206,13 @@ class Ranked:
         if facts.get("learned"):
             n_units = 0 if nets is None else len(nets.first_bias)
             learned = LearnedRows.restore(part(_LEARNED, arrays), trained_on, n_units)
+        dense = None
+        if facts.get("dense"):  # earlier versions had none
+            dense = DenseRows.restore(part(_DENSE, arrays), facts["dense"], trained_on)
         counts = trained_on.label_counts
-        sides = Sides(models, near, names, beside, counts, phrases, views, letters, by_label, learned, nets, favour)
+        sides = Sides(
+            models, near, names, beside, counts, phrases, views, letters, by_label, learned, nets, dense, favour
+        )
         if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
             raise ModelFileError("ensemble: the members of a ranker see other columns")
         n_columns = len(sides.columns)
@@ -233,6 +249,8 @@ def told(group: str, item: Mapping[str, float]) -> str:
         return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
     if group == "learned":
         return f"{item['learned: first ten']:.0f} of the 10 rows have it whose labels should be most alike"
+    if group == "meaning":
+        return f"{item['meaning: first ten']:.0f} of the 10 most similar texts by meaning have it"
     if group == "name":
         if item["name: times"] > 0:
             return f"its name is in the text, from word {math.expm1(item['name: first']) + 1:.0f} on"
@@ -241,7 +259,8 @@ def told(group: str, item: Mapping[str, float]) -> str:
             return "its name is in the row"
         return f"{share:.0%} of its name is in the row" if share > 0 else "its name is not in the row"
     if group == "frequency":
-        return f"{math.expm1(item['frequency: label rows']):.0f} training rows have it"
+        n_rows = round(math.expm1(item["frequency: label rows"]))
+        return f"{n_rows} training row{' has' if n_rows == 1 else 's have'} it"
     return {
         "beside": "the labels beside it", "row": "the row as a whole", "agreement": "how many sides name it",
         "others": "beside the row's other candidates",

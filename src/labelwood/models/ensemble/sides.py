@@ -16,15 +16,24 @@ from labelwood.errors import DataError
 from labelwood.features.tokens import blamed
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.metrics.propensity import inverse_propensity
-from labelwood.models.ensemble import label_letters, label_words, learned_rows, name_phrases, near_rows, together
+from labelwood.models.ensemble import (
+    dense_rows,
+    label_letters,
+    label_words,
+    learned_rows,
+    name_phrases,
+    near_rows,
+    together,
+)
 from labelwood.models.ensemble.boosting import BoostedTrees
+from labelwood.models.ensemble.dense_rows import DenseRows, MeantTexts
 from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.learned_rows import LearnedRows
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.network import Network
-from labelwood.models.ensemble.pairs import Floats, Keys, unchecked_rows
+from labelwood.models.ensemble.pairs import Floats, Keys, beside_each_other, unchecked_rows
 from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS, TextView
 from labelwood.models.ensemble.together import Together
@@ -47,23 +56,27 @@ Int32 = npt.NDArray[np.int32]
 Asked = tuple[npt.NDArray[np.int64], Int32, Floats, int, Int32, Floats, int, int]
 
 
-def groups(models: Sequence[str] = ("words",), learned: bool = False, again: bool = False) -> Columns:
+def groups(
+    models: Sequence[str] = ("words",), learned: bool = False, dense: bool = False, again: bool = False
+) -> Columns:
     """The groups of the table's columns, in the order of native/models/ensemble/candidates.hpp.
 
-    models: what each is called; learned: whether there is a learned space; again: what a second ranker sees.
+    models: what each is called; learned: whether there is a learned space; dense: whether texts have dense vectors;
+    again: what a second ranker sees.
     """
     of_row = ("features", *(f"best score of {model}" for model in models), "closest row")
     return (
         *((model, _MODEL) for model in models), ("similar rows", near_rows.COLUMNS),
         ("name", label_words.COLUMNS + name_phrases.COLUMNS + label_letters.COLUMNS),
         ("beside", together.COLUMNS), ("frequency", ("label rows",)), ("row", of_row), ("agreement", ("sides",)),
-        *([("learned", learned_rows.COLUMNS)] if learned else []), *([("others", AGAIN)] if again else []),
+        *([("learned", learned_rows.COLUMNS)] if learned else []),
+        *([("meaning", dense_rows.COLUMNS)] if dense else []), *([("others", AGAIN)] if again else []),
     )  # fmt: skip
 
 
-def column_names(models: Sequence[str] = ("words",), learned: bool = False) -> tuple[str, ...]:
+def column_names(models: Sequence[str] = ("words",), learned: bool = False, dense: bool = False) -> tuple[str, ...]:
     """The names of the table's columns."""
-    return tuple(f"{group}: {column}" for group, columns in groups(models, learned) for column in columns)
+    return tuple(f"{group}: {column}" for group, columns in groups(models, learned, dense) for column in columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +85,7 @@ class Sides:
 
     models: one that sees the features, one for each view of the texts, and one-vs-all for what `by_label` names: the
     features ("words") or a view. Rows come as `rows` gives them: features,
-    and behind them the columns of the views and where names stand in the texts.
+    and behind them the columns of the views, where names stand in the texts, and the texts' dense vectors.
     """
 
     models: tuple[Fitted[Any], ...]
@@ -86,6 +99,7 @@ class Sides:
     by_label: tuple[str, ...] = ()  # what models of one classifier a label see, where they are quick to train
     learned: LearnedRows | None = None  # where rows and features are few
     network: Network | None = None  # where features, and rows times labels, are few
+    dense: DenseRows | None = None  # what texts mean, if there is an encoder
     favour: float = 0.0  # 0: what is most likely first; 1: rare labels count more, by their inverse propensity
     _native: _native.CandidateSides = field(init=False, repr=False)
 
@@ -112,6 +126,11 @@ class Sides:
                 **self.letters.arrays(), first_column=first, least_share=label_letters.LEAST_SHARE,
                 most_proposed=label_letters.MOST_PROPOSED,
             )  # fmt: skip
+        if self.dense is not None:
+            sides.meaning(
+                **self.dense.arrays(), first_column=self._first_said + self._n_said, n_near=dense_rows.N_NEAR,
+                most_rows=dense_rows.MOST_OF_ROWS, most_told=dense_rows.MOST_TOLD, most_names=dense_rows.MOST_OF_NAMES,
+            )  # fmt: skip
         if self.favour:
             sides.favour(self.label_weights())
         object.__setattr__(self, "_native", sides)
@@ -124,7 +143,7 @@ class Sides:
     @property
     def reads_texts(self) -> bool:
         """Whether texts are needed beside features."""
-        return self.phrases is not None or bool(self.views)
+        return self.phrases is not None or bool(self.views) or self.dense is not None
 
     @classmethod
     def of(
@@ -135,11 +154,15 @@ class Sides:
         views: tuple[TextView, ...],
         by_label: tuple[str, ...],
         settings: EnsembleParams,
+        meant: MeantTexts | None = None,
     ) -> Sides:
-        """The sides of training rows, with models that were trained on them; said: where names stand in their texts."""
+        """The sides of training rows, with models that were trained on them.
+
+        said: where names stand in their texts; meant: the dense vectors of the texts.
+        """
         names = None
-        if data.label_words is not None and data.feature_names is not None:
-            names = LabelWords.of(data.label_words, data.feature_names, data.x).judged(data.x, data.y)
+        if data.label_stems is not None and data.feature_names is not None:
+            names = LabelWords.of(data.label_stems, data.feature_names, data.x).judged(data.x, data.y)
         counts = np.bincount(data.y.indices, minlength=data.n_labels).astype(np.int64)
         phrases = None
         if data.label_words is not None and said is not None:
@@ -151,8 +174,21 @@ class Sides:
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
         network = Network.of(data.x, data.y, settings.seed, settings.n_threads)
         learned = LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads)
+        dense = None if meant is None else DenseRows.of(meant, data.y, settings.n_threads)
         return cls(
-            models, near, names, beside, counts, phrases, views, letters, by_label, learned, network, settings.favour
+            models,
+            near,
+            names,
+            beside,
+            counts,
+            phrases,
+            views,
+            letters,
+            by_label,
+            learned,
+            network,
+            dense,
+            settings.favour,
         )
 
     def _units(self) -> tuple[npt.NDArray[np.int8], Floats, Floats]:
@@ -165,7 +201,7 @@ class Sides:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the table's columns."""
-        return column_names(self.model_names, self.learned is not None)
+        return column_names(self.model_names, self.learned is not None, self.dense is not None)
 
     def without(self, kind: str) -> Sides:
         """The same sides without one kind of view and its model."""
@@ -212,7 +248,8 @@ class Sides:
             )
         except (TypeError, ValueError) as error:
             raise blamed(tuple(texts)) or error from None
-        return unchecked_rows(values, columns, starts, (x.shape[0], self._first_said + self._n_said))
+        made = unchecked_rows(values, columns, starts, (x.shape[0], self._first_said + self._n_said))
+        return made if self.dense is None else beside_each_other([made, self.dense.columns(texts, n_threads)])
 
     @cached_property
     def _text_rows(self) -> TextRowMaker:

@@ -31,7 +31,7 @@ Int32 = npt.NDArray[np.int32]
 Filter = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 # Each tree of a forest is asked for this many more labels than wanted: a label that one tree ranks low may still win.
-SPARE_LABELS = 10
+SPARE_LABELS = 5
 # It is sure of those wanted, at least of five; the others are the best of the blocks that it had to open anyway. Being
 # sure of all opened twice as many blocks at the same P@k within 0.05; sure of one, P@1 was 0.1 to 0.2 smaller.
 SURE_LABELS = 5
@@ -46,7 +46,8 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     A label's score is the mean over the trees of exp of the sum of link(margin) along its path, in (0, 1].
     feature_rank: the number of every column of x in the blocks. C: the cost that the classifiers were trained with.
     retired: labels that are never answered. kept_rows: the training rows, if the settings ask to keep them.
-    slack: that of a search that is told nothing else; 0: exact.
+    slack, nodes: those of a search that is told nothing else; 0: exact. A node is opened only if it could better the
+    last of the k labels by a factor of e^slack; below the root of each tree, k + nodes of them at most.
     """
 
     name = "linear-tree"
@@ -57,6 +58,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     retired: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     kept_rows: KeptRows | None = None
     slack: float = 0.0
+    nodes: int = 0
     # What queries read again and again.
     _forest: _native.Forest = field(init=False, repr=False)
     _standing: Filter = field(init=False, repr=False)
@@ -82,8 +84,9 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
         """The k best labels of every row, retired ones left out."""
         return self._searched(
-            x, k, self.settings.beam, self._standing, slack=self.slack, n_sure=self._n_sure(k), n_threads=n_threads
-        )[0]
+            x, k, self.settings.beam, self._standing, slack=self.slack, max_nodes=self._max_nodes(k),
+            n_sure=self._n_sure(k), n_threads=n_threads,
+        )[0]  # fmt: skip
 
     def search(
         self,
@@ -95,15 +98,18 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         beam: int | None = None,
         max_blocks: int = 0,
         slack: float | None = None,
+        max_nodes: int = 0,
         n_threads: int | None = None,
     ) -> SearchResult:
         """The k best labels of every row with what they cost; see LinearTree.search."""
-        told_nothing = beam is None and allow is None and deny is None and slack is None and not max_blocks
-        if slack is None:
-            slack = self.slack if told_nothing else 0.0
-        if not slack >= 0:
-            raise ParamError(f"slack must be a number from 0 up, but is {slack!r}")
+        told_nothing = all(given is None for given in (beam, allow, deny, slack)) and not (max_blocks or max_nodes)
         width = checked_k(k, self.n_labels)
+        if told_nothing:
+            slack, max_nodes = self.slack, self._max_nodes(min(width, self.n_labels))
+        slack = slack or 0.0
+        for name, value in (("slack", slack), ("max_nodes", max_nodes)):
+            if not value >= 0:
+                raise ParamError(f"{name} must be a number from 0 up, but is {value!r}")
         top, n_blocks = self._searched(
             x,
             min(width, self.n_labels),
@@ -111,6 +117,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
             self._filters(allow, deny),
             max_blocks=max_blocks,
             slack=slack,
+            max_nodes=max_nodes,
             n_sure=self._n_sure(min(width, self.n_labels)) if told_nothing else 0,
             n_threads=n_threads,
         )
@@ -160,7 +167,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         settings = self.settings
         n_found: int = self._forest.query(
             columns, values, settings.normalize, self._link, settings.beam, self._k_each(k), labels, scores,
-            self.slack, self._n_sure(k),
+            self.slack, self._max_nodes(k), self._n_sure(k),
         )  # fmt: skip
         return n_found
 
@@ -173,6 +180,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         *,
         max_blocks: int = 0,
         slack: float = 0.0,
+        max_nodes: int = 0,
         n_sure: int = 0,
         n_threads: int | None = None,
     ) -> tuple[TopK, Int32]:
@@ -182,7 +190,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         n_blocks = np.zeros(x.shape[0], np.int32)
         self._forest.top_k(
             rows.indptr, rows.indices, rows.data, self._link, beam, max_blocks, self._k_each(k), *answered,
-            top.labels, top.scores, n_blocks, n_threads or 0, slack, n_sure,
+            top.labels, top.scores, n_blocks, n_threads or 0, slack, max_nodes, n_sure,
         )  # fmt: skip
         return top, n_blocks
 
@@ -192,6 +200,10 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     def _n_sure(self, k: int) -> int:
         """How many labels each tree is sure of when it is told nothing else; 0: all that it names."""
         return 0 if self.settings.exact else max(k, SURE_LABELS)
+
+    def _max_nodes(self, k: int) -> int:
+        """How many nodes of each tree are opened below its root when it is told nothing else; 0: no limit."""
+        return self.nodes + k if self.nodes else 0
 
     # filters
 
@@ -244,6 +256,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         return {
             "C": self.C,
             "slack": self.slack,
+            "nodes opened beside one a label": self.nodes,
             "trees": len(self.trees),
             "nodes": int(sum(tree.n_nodes for tree in self.trees)),
             "leaves": len(sizes),
@@ -306,8 +319,8 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         return arrays
 
     def facts(self) -> dict[str, Any]:
-        """The cost of an error, given or chosen, and the slack of the search."""
-        return {"C": self.C, "slack": self.slack}
+        """The cost of an error, given or chosen, and the bounds of the search."""
+        return {"C": self.C, "slack": self.slack, "nodes": self.nodes}
 
     @classmethod
     def restore(
@@ -317,9 +330,11 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         cost = facts.get("C", settings.C)  # a folder of an earlier version has it among the parameters
         if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 < cost < np.inf:
             raise ModelFileError(f"linear-tree: the cost C must be a number above 0, but is {cost!r:.60}")
-        slack = facts.get("slack", 0.0)  # an earlier version searched exactly
-        if isinstance(slack, bool) or not isinstance(slack, (int, float)) or not 0 <= slack < np.inf:
-            raise ModelFileError(f"linear-tree: the slack must be a number from 0 up, but is {slack!r:.60}")
+        bounds = {name: facts.get(name, 0) for name in ("slack", "nodes")}  # earlier versions searched exactly
+        for name, value in bounds.items():
+            kinds = int if name == "nodes" else (int, float)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < 2**31:
+                raise ModelFileError(f"linear-tree: {name} must be a number from 0 up, but is {value!r:.60}")
         rank = arrays["feature_rank"]
         n_features = int(rank.max(initial=-1)) + 1
         numbers = range(settings.n_trees)
@@ -332,5 +347,5 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
             C=cost,
             retired=arrays.get("retired", np.zeros(0, np.int32)),
             kept_rows=KeptRows.from_arrays(part("rows.", arrays), trained_on) if settings.keep_rows else None,
-            slack=slack,
+            **bounds,
         )

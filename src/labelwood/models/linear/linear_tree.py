@@ -26,9 +26,9 @@ from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import LINKS, PRESETS, LinearTreeParams, SearchResult
-from labelwood.models.linear.search_bound import ASKED as ASKED_OF_SLACK
-from labelwood.models.linear.search_bound import SMALLEST_LABELS, learned_slack
-from labelwood.models.linear.tree_choice import built_trees, given_tree, leaf_size
+from labelwood.models.linear.search_bound import ASKED as ASKED_IN_SEARCH
+from labelwood.models.linear.search_bound import SMALLEST_LABELS, SearchBound, learned_bound
+from labelwood.models.linear.tree_choice import built_trees, given_tree
 from labelwood.models.linear.tree_training import TrainingRows, match_options, train_tree
 from labelwood.models.linear.tree_update import (
     Update,
@@ -45,6 +45,7 @@ from labelwood.models.linear.weight_blocks import (
     solver_options,
     spared_memory,
     training_memory,
+    training_rows,
 )
 from labelwood.models.persistence import state_of
 from labelwood.progress import SILENT, Progress
@@ -54,6 +55,7 @@ from labelwood.topk import TopK
 # What a saved folder holds beside arrays, from above: the manifest and the file's header, for each tree and once more.
 FOLDER_BYTES = 8192
 ASKED = 5  # answers for each row by which costs are compared
+FOREST_SLACK = 1.5  # times the slack of one tree
 
 
 class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
@@ -102,7 +104,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         trees = built_trees(settings, data) if users_tree is None else [users_tree] * settings.n_trees
         give_back()
         rank = rank_features(data.x)
-        rows = _training_rows(settings, data, rank, cost)
+        rows = _training_rows(settings, data, rank, cost, searched=settings.negatives != "tfn")
         blocks = []
         for number, tree in enumerate(trees):
             which = "" if settings.n_trees == 1 else f" of tree {number + 1}"
@@ -118,13 +120,14 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
             C=cost,
             kept_rows=kept,
         )
-        return _with_slack(_as_stored(state, budget, settings.n_threads), data)
+        return _with_bound(_as_stored(state, budget, settings.n_threads), data)
 
     @staticmethod
     def _training_memory(settings: LinearTreeParams, data: FitInput) -> int:
         # label vectors, then the blocks of every tree
         x, y = data.x, data.y
-        needed = training_memory(x, y, settings.n_threads, per_weight=8 + 6 * settings.n_trees)
+        copies = 1 if settings.negatives == "tfn" else 2  # the rows of a node; all rows, where they are searched
+        needed = training_memory(x, y, settings.n_threads, per_weight=8 + 6 * settings.n_trees, copies=copies)
         if settings.C is None and is_worth_choosing(x, y):
             needed += 8 * x.nnz + 8 * y.nnz
         if settings.keep_rows:
@@ -252,12 +255,13 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         beam: int | None = None,
         max_blocks: int = 0,
         slack: float | None = None,
+        max_nodes: int = 0,
     ) -> SearchResult:
-        """The answers of `predict` with what they cost, and two ways to bound it.
+        """The answers of `predict` with what they cost, and ways to bound it.
 
-        max_blocks stops each tree's search after so many blocks. slack (0: exact) takes labels below a closed node to
-        be worth at most the node's log score minus slack, and so leaves out nodes that would hardly matter; None: as
-        learned in training if nothing else is given, else 0.
+        max_blocks stops each tree's search after so many blocks, max_nodes after so many nodes below the root. slack
+        (0: exact) takes labels below a closed node to be worth at most the node's log score minus slack, and so leaves
+        out nodes that would hardly matter. If nothing is given, all are as learned in training, else 0.
         """
         return self.fitted_.search(
             self._rows(x),
@@ -267,6 +271,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
             beam=beam,
             max_blocks=max_blocks,
             slack=slack,
+            max_nodes=max_nodes,
             n_threads=self._threads(),
         )
 
@@ -282,20 +287,23 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         return state.query(columns, values, k)
 
 
-def _with_slack(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
-    """The state with the slack that some training rows allow, where best-first search may miss a label and has to.
+def _with_bound(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
+    """The state with the bounds that some training rows allow, where best-first search may miss a label and has to.
 
-    It is the slack of the first tree alone: in a forest the others make up for what one of them misses.
+    They are those of the first tree alone. A forest has half as much slack again: the others make up for misses.
     """
     settings = state.settings
     if settings.exact or settings.beam or data.n_labels < SMALLEST_LABELS:
         return state
     first = replace(state, trees=state.trees[:1], blocks=state.blocks[:1])
 
-    def search(rows: sparse.csr_matrix, slack: float) -> TopK:
-        return replace(first, slack=slack).predict(rows, ASKED_OF_SLACK, settings.n_threads)
+    def search(rows: sparse.csr_matrix, bound: SearchBound) -> TopK:
+        bounded = replace(first, slack=bound.slack, nodes=bound.nodes)
+        return bounded.predict(rows, ASKED_IN_SEARCH, settings.n_threads)
 
-    return replace(state, slack=learned_slack(search, data.x, settings.seed))
+    bound = learned_bound(search, data.x, settings.seed, first.trees[0].max_depth)
+    slack = bound.slack if len(state.trees) == 1 else FOREST_SLACK * bound.slack
+    return replace(state, slack=slack, nodes=bound.nodes)
 
 
 def _rows_that_count(data: FitInput) -> FitInput:
@@ -324,11 +332,13 @@ def _cost(settings: LinearTreeParams, data: FitInput) -> float:
 
 
 def _training_rows(
-    settings: LinearTreeParams, data: FitInput, rank: npt.NDArray[np.int32], cost: float
+    settings: LinearTreeParams, data: FitInput, rank: npt.NDArray[np.int32], cost: float, *, searched: bool
 ) -> TrainingRows:
+    """What all trees learn from; searched: the rows will also go down the trees themselves."""
     by_label = data.y.tocsc()
+    make_rows = ranked_rows if searched else training_rows
     return TrainingRows(
-        rows=ranked_rows(data.x, rank, settings.normalize),
+        rows=make_rows(data.x, rank, settings.normalize),
         n_features=int(rank.max(initial=-1)) + 1,
         by_label=by_label,
         options=solver_options(
@@ -376,7 +386,7 @@ def _updated(
     def rows_of(places: npt.NDArray[np.int64]) -> TrainingRows:
         row_weights = None if weights is None else weights[places]
         part = replace(data, x=features(places), y=y[places], row_weights=row_weights)
-        return _training_rows(settings, part, rank, state.C)
+        return _training_rows(settings, part, rank, state.C, searched=True)
 
     new_labels = np.arange(state.n_labels, data.n_labels)
     new_vectors = vectors(new_labels) if len(new_labels) else data.x[:0]
@@ -398,14 +408,9 @@ def _updated(
         changed,
     )
     trees, blocks = [], []
-    for number, (tree, of_tree) in enumerate(zip(state.trees, state.blocks, strict=True)):
+    for tree, of_tree in zip(state.trees, state.blocks, strict=True):
         grown, taught = updated_tree(
-            replace(update, max_leaf=leaf_size(settings, number)),
-            tree,
-            of_tree,
-            match_options(settings),
-            LINKS.index(settings.link),
-            data.progress,
+            update, tree, of_tree, match_options(settings), LINKS.index(settings.link), data.progress
         )
         trees.append(grown)
         blocks.append(taught)

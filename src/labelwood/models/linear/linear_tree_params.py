@@ -47,6 +47,13 @@ class LinearTreeParams(Params):
     )
     wide_trees: bool = param(True, "that third kind of tree; False: all trees are built alike")
     arity: int = param(256, "children of a node, at most", low=2, high=1024)
+    root_arity: int | None = param(
+        None,
+        "children of the root, at most; None: arity, and 16 times as many where that is at least 256",
+        low=2,
+        high=65536,
+        kind=int,
+    )
     max_leaf: int = param(256, "labels in a leaf, at most; half as many more after updates", low=1)
     C: float | None = param(
         None,

@@ -42,6 +42,8 @@ def train_in_parts(
     starts = row_pointers(y_by_place)
     parts = training_parts(nodes, starts, len(rows), len(rows.data), whole_nodes=earlier is not None)
     shared = Key("blocks").add(n_features, rows.indptr, rows.indices, rows.data)
+    shared.add(rows.numbers is not None, *([] if rows.numbers is None else [rows.numbers]))
+    shared.add(rows.scale is not None, *([] if rows.scale is None else [rows.scale]))
     shared.add(starts, column_ids(y_by_place))
     shared.add({name: value for name, value in asdict(options).items() if name != "n_threads"})
     shared.add(row_cost is not None, *([] if row_cost is None else [row_cost]))

@@ -21,16 +21,29 @@ from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.frequencies import cover_frequencies, label_frequencies
 from labelwood.labelspace.name_vectors import name_vectors
 from labelwood.labelspace.pifa import label_vectors
-from labelwood.matrices import normalized_rows
+from labelwood.matrices import normalized_rows, unit_scales
 from labelwood.models.fit_input import FitInput
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.progress import SILENT
 from labelwood.spreading import current_spread, even_ranges
 from labelwood.storage.steps import Key, current_steps
 
-# Children of a node and labels of a leaf in the wide trees of a forest, at most: Bonsai's 100 would leave the last of
+# Children of a node in the wide trees of a forest, at most, and labels of a leaf: Bonsai's 100 would leave the last of
 # the solver's groups of 16 nearly empty.
 WIDE = 96
+# From so many labels on leaves are as large as in the other trees: at 96 labels there were two to three times as many
+# nodes, and P@k the same within 0.15 (YSO-Finna-en and -fi, Debian-Depends with pairs of words, Rust-Commits).
+MANY_LABELS = 10_000
+# Children where two levels of them are needed anyway: on Rust-Commits P@3 of a forest was 0.2 better than with 96, and
+# the tree trained in four fifths of the time.
+WIDE_ON_TWO_LEVELS = 64
+# Values of a label's vector, at most: labels with many rows have tens of thousands, of which the smallest say nothing
+# and take most of the time and memory of the tree. One tree, means of two and four seeds, validation rows with pairs of
+# words, P@1/3/5 with and without: Debian-Depends 75.54/53.71/42.30 and 75.42/53.75/42.34, EURLEX57K 88.29/77.14/64.28
+# and 88.38/77.05/64.36. At 300 EURLEX57K's P@1 was 0.4 smaller (three trees).
+MOST_VALUES = 1000
+# The root of a tree by similarity has up to this many times `arity` children, if that is at least FROM_ARITY.
+WIDER_ROOT, FROM_ARITY = 16, 256
 # Of k-means: 20 take twice the time and are level (forest's P@1/3/5: YSO-Finna-en -0.3/-0.1/0, -fi +0.1/0/+0.1).
 WIDE_ITERATIONS = 5
 
@@ -121,7 +134,10 @@ def _vectors(
     n_threads: int | None,
 ) -> sparse.csr_matrix:
     """The vectors of the labels of `rows`; data: all rows, by which words of names are weighed."""
-    vectors = label_vectors(_weighted_rows(rows), rows.y, n_threads=n_threads)
+    scales = unit_scales(rows.x)
+    x = normalized_rows(rows.x) if scales is None else rows.x
+    weights = scales if rows.row_weights is None else rows.row_weights * (1 if scales is None else scales)
+    vectors = label_vectors(x, rows.y, max_features=MOST_VALUES, row_weights=weights, n_threads=n_threads)
     if not settings.label_features:
         return vectors
     names = name_vectors(label_names or (), data.feature_names or (), data.x)
@@ -137,11 +153,12 @@ def built_tree(
     """
     y, weights = data.y, data.row_weights
     if _is_wide(settings, number):
+        max_leaf = settings.max_leaf if data.n_labels >= MANY_LABELS else min(settings.max_leaf, WIDE)
         tree = build_tree(
             "wide",
             vectors=vectors,
-            arity=min(settings.arity, WIDE),
-            max_leaf=leaf_size(settings, number),
+            arity=min(settings.arity, WIDE if data.n_labels <= WIDE * max_leaf else WIDE_ON_TWO_LEVELS),
+            max_leaf=max_leaf,
             max_iterations=WIDE_ITERATIONS,
             seed=settings.seed + number,
             n_threads=settings.n_threads,
@@ -163,7 +180,7 @@ def built_tree(
         rounding=settings.rounding,
         round_each=settings.round_each,
         max_leaf=settings.max_leaf,
-        collapse=merged_levels(y.shape[1], settings.max_leaf, settings.arity),
+        collapse=merged_levels(y.shape[1], settings.max_leaf, settings.arity, _root_arity(settings, balance)),
         seed=settings.seed + number,
         n_threads=settings.n_threads,
         progress=data.progress,
@@ -171,24 +188,10 @@ def built_tree(
     return popular_first(tree, _weight_of_labels(data))
 
 
-def _weighted_rows(data: FitInput) -> sparse.csr_matrix:
-    """The rows at length 1, times their weights."""
-    rows = normalized_rows(data.x)
-    if data.row_weights is None:
-        return rows
-    values = rows.data * np.repeat(data.row_weights, np.diff(rows.indptr))
-    return sparse.csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
-
-
 def _weight_of_labels(data: FitInput) -> npt.NDArray[Any]:
     """The number of each label's rows, or the sum of their weights."""
     of_entries = None if data.row_weights is None else np.repeat(data.row_weights, np.diff(data.y.indptr))
     return np.bincount(data.y.indices, of_entries, minlength=data.n_labels)
-
-
-def leaf_size(settings: LinearTreeParams, number: int) -> int:
-    """The most labels in a leaf of tree `number` of a forest."""
-    return min(settings.max_leaf, WIDE) if _is_wide(settings, number) else int(settings.max_leaf)
 
 
 def _is_wide(settings: LinearTreeParams, number: int) -> bool:
@@ -215,13 +218,30 @@ def popular_first(tree: LabelTree, counts: npt.NDArray[Any]) -> LabelTree:
     return LabelTree.from_shape(tree.n_children, tree.n_labels_in, order)
 
 
-def merged_levels(n_labels: int, max_leaf: int, arity: int) -> int:
-    """How many levels of a binary tree become one, so that nodes have at most `arity` children and levels are even.
+def _root_arity(settings: LinearTreeParams, balance: float) -> int:
+    """The most children of the root: a wide root goes with trees by similarity alone, whose levels are even."""
+    if settings.root_arity is not None:
+        return int(settings.root_arity)
+    return settings.arity * WIDER_ROOT if settings.arity >= FROM_ARITY and not balance else int(settings.arity)
 
-    100,000 labels in leaves of 256 need 9 binary levels: 5 and 4 (32 and 16 children) train in about half the time of
-    8 and 1 (256 and 2), at the same precision within 0.5.
+
+def merged_levels(n_labels: int, max_leaf: int, arity: int, root_arity: int | None = None) -> tuple[int, ...]:
+    """How many levels of a binary tree become one, from the root down, the last number again and again.
+
+    Nodes have at most `arity` children. Where one level of them is not enough, the root takes as many as it may
+    (root_arity; None: arity), and the levels below are even. Without a wider root all levels are even: 100,000 labels
+    in leaves of 256 need 9 binary levels, and 5 and 4 (32 and 16 children) train in about half the time of 8 and 1
+    (256 and 2), at the same precision within 0.5.
     """
     binary_levels = max(1, math.ceil(math.log2(max(2, n_labels / max_leaf))))
-    most = arity.bit_length() - 1
-    steps = math.ceil(binary_levels / most)
-    return math.ceil(binary_levels / steps)
+    most, most_of_root = arity.bit_length() - 1, (root_arity or arity).bit_length() - 1
+    if binary_levels <= most or most_of_root <= most:
+        return (_even_step(binary_levels, most),)
+    of_root = min(binary_levels, most_of_root)
+    below = binary_levels - of_root
+    return (of_root, _even_step(below, most)) if below else (of_root,)
+
+
+def _even_step(levels: int, most: int) -> int:
+    """How many of `levels` become one, so that none is more than `most` of them and all are even."""
+    return math.ceil(levels / math.ceil(levels / most))

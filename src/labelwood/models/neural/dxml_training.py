@@ -22,6 +22,12 @@ _SPREAD = 0.1  # of the first weights: features too rare to learn from stay near
 Float32 = npt.NDArray[np.float32]
 
 
+def _spread(settings: DXMLParams) -> float:
+    if settings.start is not None:
+        return settings.start
+    return _SPREAD if settings.optimizer == "even" else 1.0
+
+
 class Regressor(nn.Module):
     """x -> activation(x W1 + b1) [-> dropout] -> W2 + b2 [-> dropout] [-> length 1].
 
@@ -40,9 +46,12 @@ class Regressor(nn.Module):
             activation="relu" if settings.nonlinear else "none",
             sparse=settings.optimizer != "sgd",
             corrected=settings.nonlinear and settings.residual,
-            spread=_SPREAD if settings.optimizer == "even" else 1.0,
+            spread=_spread(settings),
         )
         self.out = nn.Linear(settings.hidden, dim)
+        with torch.no_grad():
+            self.encoder.block.bias.add_(settings.bias_start)
+            self.out.weight *= settings.out_start
         self.out_dropout = nn.Dropout(settings.dropout if settings.dropout_at == "output" else 0.0)
         self.out_norm = settings.out_norm
 

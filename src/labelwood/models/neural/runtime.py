@@ -18,10 +18,10 @@ MEAN, CLS = "mean", "cls"
 POOLINGS = (MEAN, CLS)  # what of a text encoder's last layer stands for a text
 
 
-def require_torch(what: str) -> None:
+def require_torch(what: str, does: str = "is trained") -> None:
     """Refuse with a ParamError that says what to install if torch is not there."""
     if importlib.util.find_spec("torch") is None:
-        raise ParamError(f'{what} is trained with PyTorch, which is not installed: pip install "labelwood[neural]"')
+        raise ParamError(f'{what} {does} with PyTorch, which is not installed: pip install "labelwood[neural]"')
 
 
 def chosen_device(name: str) -> Any:
@@ -50,6 +50,14 @@ def uses_bf16(precision: str, device: Any) -> bool:
     if not _cpu_survives_bf16():
         raise ParamError("precision is 'bf16', but this processor has no bfloat16 arithmetic; use 'float32'")
     return True
+
+
+def quick_bf16() -> bool:
+    """True if the processor multiplies bfloat16 numbers itself, several times as fast as float32."""
+    import torch
+
+    known = [getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile")]
+    return any(known_of() for known_of in known if known_of is not None)
 
 
 @cache

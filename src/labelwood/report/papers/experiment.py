@@ -36,11 +36,15 @@ class Printed:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: the metrics of its two axes; log: equal ratios across are equal distances."""
+    """A figure: the metrics of its two axes; log: equal ratios across are equal distances.
+
+    also: more metrics of the axis up, each a curve of its own.
+    """
 
     across: str
     up: str
     log: bool = False
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from labelwood.data.keyed_random import keyed_order
 from labelwood.metrics.evaluate import evaluate
+from labelwood.metrics.hits import hit_matrix
 from labelwood.models.base import Model
+from labelwood.models.neural.elias.analysis import decile_recall, label_deciles
 from labelwood.models.neural.elias.model import ELIAS
 from labelwood.report.compare_data import Parts
 from labelwood.report.papers.elias_measures import elias_groups
@@ -52,6 +55,9 @@ def answer_figures(model: Trained, parts: Parts, propensity: Propensity) -> Figu
     of_training = evaluate(model.predict(some, max(ks)), some.y, ks=ks)
     figures |= {f"train {name}": of_training[name] for k in ks for name in (f"P@{k}", f"nDCG@{k}")}
     figures["gap"] = figures["train P@1"] - figures["P@1"]
+    epochs = getattr(model.fitted_.settings, "epochs", None)
+    if epochs is not None:
+        figures["epochs"] = float(epochs)
     for k in DEPTHS:
         figures |= model.search_figures(parts.test, k)
     return figures
@@ -76,18 +82,42 @@ def _places(parts: Parts) -> int:
     return min(PLACES + spare, parts.train.n_labels)
 
 
-def _imbalance(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
-    """What share of all positives the most frequent labels hold."""
-    counts = np.sort(np.bincount(parts.train.y.indices, minlength=parts.train.n_labels))[::-1]
+def imbalance(y: sparse.csr_matrix) -> dict[str, Figures]:
+    """What the most frequent labels hold: of all positives, and of the rows one of their labels, three, or all."""
+    counts = np.bincount(y.indices, minlength=y.shape[1])
+    order = np.argsort(-counts, kind="stable")
+    n_true = np.diff(y.indptr)[np.diff(y.indptr) > 0]
     lines = {}
     for share in SHARES:
-        first = max(1, round(share / 100 * len(counts)))
-        held = 100 * float(counts[:first].sum() / max(1, counts.sum()))
-        lines[f"{share:g} % of the labels"] = {"labels, per cent": share, "positives, per cent": held}
+        first = np.zeros(y.shape[1], np.float32)
+        first[order[: max(1, round(share / 100 * y.shape[1]))]] = 1
+        n_held = (y != 0).astype(np.float32)[np.diff(y.indptr) > 0] @ first
+        lines[f"{share:g} % of the labels"] = {
+            "labels, per cent": share,
+            "positives, per cent": 100 * float(n_held.sum() / max(1, len(y.indices))),
+            **{
+                f"rows with {name}, per cent": 100 * float(np.mean(n_held >= np.minimum(n_true, wanted)))
+                for name, wanted in (("one", 1), ("three", 3), ("all", y.shape[1]))
+                if len(n_true)
+            },
+        }
     return lines
+
+
+def _imbalance(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
+    return imbalance(parts.train.y)
+
+
+def _recall_by_decile(model: Trained, parts: Parts, propensity: Propensity) -> dict[str, Figures]:
+    """What each tenth of the labels, the most frequent ones first, adds to the recall of five answers."""
+    counts = model.fitted_.trained_on.label_counts
+    top, y = model.predict(parts.test, min(5, len(counts))), parts.test.y[:, : len(counts)]
+    added = decile_recall(top.labels, hit_matrix(top, y).hit.astype(bool), np.diff(y.indptr), label_deciles(counts))
+    return {f"decile {d + 1}": {"decile": d + 1.0, "R@5": float(value)} for d, value in enumerate(added)}
 
 
 _Measure = Callable[[Trained, Parts, Propensity], dict[str, Figures]]
 _MORE: dict[str, dict[str, _Measure]] = {
     "popular": {"labels": _imbalance},
+    "glas": {"deciles": _recall_by_decile},
 }

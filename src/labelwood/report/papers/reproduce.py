@@ -35,8 +35,8 @@ class Request:
     """What to run, where from and where to.
 
     data: the folder with data sets. on: data sets to run on in place of the paper's. most_splits, most_seeds: fewer
-    than the experiment has. quick: a small part of the rows, one split and one seed. changes: parameters of every model
-    that has them, but where the experiment varies them.
+    than the experiment has. most_rows: of the training rows so many by chance. quick: a small part of the rows, one
+    split and one seed. changes: parameters of every model that has them, but where the experiment varies them.
     """
 
     data: Path
@@ -47,6 +47,7 @@ class Request:
     quick: bool = False
     n_threads: int | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
+    most_rows: int | None = None
 
 
 def reproduce(
@@ -70,6 +71,7 @@ def reproduce(
         "paper": paper.name,
         "title": paper.title,
         "quick": request.quick,
+        "most_rows": request.most_rows,
         "data": str(request.data),
         "changes": dict(request.changes),
         "experiments": shown,
@@ -94,7 +96,7 @@ def _stored_splits(request: Request, name: str, n_splits: int, progress: Progres
         raise DataError(f"{request.data}: has no folder {name}")
     n = 1 if request.quick else min(n_splits, request.most_splits or n_splits)
     kept = []
-    for number, parts in enumerate(splits(folder, n_splits, quick=request.quick)):
+    for number, parts in enumerate(splits(folder, n_splits, quick=request.quick, most_rows=request.most_rows)):
         if number == n:
             break
         progress.step(f"reading {name}", number, n)
@@ -139,7 +141,9 @@ def _experiment(
         "where": experiment.where,
         "note": experiment.note,
         "metrics": list(experiment.metrics),
-        "picture": None if picture is None else {"across": picture.across, "up": picture.up, "log": picture.log},
+        "picture": None
+        if picture is None
+        else {"across": picture.across, "up": [picture.up, *picture.also], "log": picture.log},
         "sets": sets,
     }
 

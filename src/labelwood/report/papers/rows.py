@@ -34,14 +34,20 @@ def data_folder(root: Path, name: str) -> Path | None:
     return folder_named(root, name)
 
 
-def splits(folder: Path, n_splits: int, *, quick: bool = False, seed: int = 0) -> Iterator[Parts]:
+def splits(
+    folder: Path, n_splits: int, *, quick: bool = False, most_rows: int | None = None, seed: int = 0
+) -> Iterator[Parts]:
     """The training and test rows of every split; DataError if the folder has no rows to split.
 
     One split is the given one: a training and a test file, or the first column of a trSplit file. Several are those of
-    a trSplit file with as many columns, else drawn from all rows with the sizes of the given one. quick: few rows only.
+    a trSplit file with as many columns, else drawn from all rows with the sizes of the given one. most_rows: of the
+    training rows so many by chance. quick: few rows only.
     """
+    n_train, n_test = QUICK_ROWS if quick else (None, None)
+    if most_rows is not None:
+        n_train = most_rows if n_train is None else min(n_train, most_rows)
     for parts in _given(folder) if n_splits == 1 else _several(folder, n_splits):
-        yield _few(parts, seed) if quick else parts
+        yield Parts(_some(parts.train, n_train, seed), _some(parts.test, n_test, seed))
 
 
 def drawn_split(n_rows: int, n_train: int, split: int) -> tuple[Rows, Rows]:
@@ -90,13 +96,9 @@ def _joined(parts: Parts) -> Dataset:
     return Dataset(sparse.vstack([train.x, test.x], format="csr"), y, label_names=test.label_names, source=train.source)
 
 
-def _few(parts: Parts, seed: int) -> Parts:
-    n_train, n_test = QUICK_ROWS
-    train, test = parts.train, parts.test
-    return Parts(
-        train.take(np.sort(keyed_order(train.n_rows, seed)[:n_train])),
-        test.take(np.sort(keyed_order(test.n_rows, seed)[:n_test])),
-    )
+def _some(data: Dataset, most: int | None, seed: int) -> Dataset:
+    """So many random rows in their order; all where `most` is None."""
+    return data if most is None else data.take(np.sort(keyed_order(data.n_rows, seed)[:most]))
 
 
 def _files(folder: Path) -> list[Path]:

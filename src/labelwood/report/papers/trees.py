@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from labelwood.report.balance_sweep import CURVES, RATIOS
-from labelwood.report.papers.experiment import Experiment, Paper, Picture, Variant
+from labelwood.report.papers.experiment import Experiment, Paper, Picture, Variant, printed
 
 _IMBALANCE = (Variant("labels", "popular"),)
+_HELD = tuple(f"rows with {name}, per cent" for name in ("one", "three", "all"))
+_SHARES = ("labels, per cent", "positives, per cent", *_HELD)
+_PICTURE = Picture("labels, per cent", _HELD[0], log=True, also=_HELD[1:])
 
 
 def _parabel() -> tuple[Variant, ...]:
@@ -41,9 +44,12 @@ PAPER = Paper(
             "section 1",
             ("wikipedia-500k",),
             _IMBALANCE,
-            ("labels, per cent", "positives, per cent"),
+            _SHARES,
+            printed("wikipedia-500k", _HELD[:1], {"1 % of the labels": (50.0,)}),
             group="labels",
-            picture=Picture("labels, per cent", "positives, per cent"),
+            picture=_PICTURE,
+            note="The paper draws the share of rows that have at least one of the most frequent labels; in words: 1 % "
+            "of the labels for 50 % of the rows.",
         ),
         Experiment(
             "figure 3",
@@ -72,9 +78,10 @@ PAPER = Paper(
             "appendix",
             ("amazoncat-13k", "wikipedia-500k", "amazon-670k"),
             _IMBALANCE,
-            ("labels, per cent", "positives, per cent"),
+            _SHARES,
             group="labels",
-            picture=Picture("labels, per cent", "positives, per cent"),
+            picture=_PICTURE,
+            note="Figure 6c and 6d: three labels of a row, or all that it has, are among the most frequent ones.",
         ),
     ),
 )

@@ -63,6 +63,8 @@ def lead(report: Report) -> list[str]:
             f"QUICK RUN: at most {train} training and {test} test rows, one split, one seed. These figures say that "
             "everything runs, not how good a method is."
         )
+    elif report["most_rows"] is not None:
+        sentences.append(f"A part of the rows: at most {report['most_rows']:,} training rows, by chance.")
     if report["changes"]:
         told = ", ".join(f"{name}={value}" for name, value in report["changes"].items())
         sentences.append(f"Changed in every run that does not vary it: {told}.")
@@ -133,16 +135,18 @@ def _drawn(experiment: Report, of_set: Report) -> str:
     if picture is None:
         return ""
     curves: dict[str, list[tuple[float, float]]] = {}
-    for line in of_set["lines"]:
-        measured = line["measured"]
-        if picture["across"] in measured and picture["up"] in measured:
-            point = (measured[picture["across"]]["mean"], measured[picture["up"]]["mean"])
-            curves.setdefault(line["curve"], []).append(point)
+    for metric in picture["up"]:
+        for line in of_set["lines"]:
+            measured = line["measured"]
+            if picture["across"] in measured and metric in measured:
+                point = (measured[picture["across"]]["mean"], measured[metric]["mean"])
+                curve = line["curve"] if len(picture["up"]) == 1 else f"{line['curve']}: {metric}"
+                curves.setdefault(curve, []).append(point)
     if not curves:
         return ""
     points = [point for curve in curves.values() for point in curve]
     across = axis_around(picture["across"], [x for x, _ in points], log=picture["log"])
-    up = axis_around(picture["up"], [y for _, y in points])
+    up = axis_around(", ".join(picture["up"]), [y for _, y in points])
     drawn = lines(list(curves.items()), across, up, heading(experiment), markers=True)
     items = "".join(f"<li>{key(place)} {escape(curve)}</li>" for place, curve in enumerate(curves))
     return figure(drawn, "") + f'<ul class="key" aria-label="Curves and their marks">{items}</ul>'

@@ -44,6 +44,10 @@ class ELIAS(Model[ELIASParams, FittedELIAS]):
         encoder = self.get_params()["encoder"] if self._fitted is None else self.parameters_.encoder
         return bool(encoder != BOW)
 
+    def finds_by_name(self, n_rows: int) -> bool:
+        """Whether labels without a row are found by their names: with zero_shot."""
+        return bool(self.get_params()["zero_shot"])
+
     def pruned(self, *, threshold: float | None = None, top: int | None = None, renormalize: bool = False) -> ELIAS:
         """A copy whose clusters keep only edges with a score from `threshold` up, or their `top` strongest edges.
 

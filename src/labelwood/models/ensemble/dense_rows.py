@@ -1,0 +1,161 @@
+"""DenseRows: what texts mean, as dense vectors: the most similar training texts, and labels as points beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from labelwood import _native
+from labelwood.errors import DataError, ModelFileError
+from labelwood.models.ensemble.label_words import usual_name, without_namespace
+from labelwood.models.ensemble.network import in_bytes
+from labelwood.models.ensemble.pairs import Floats
+from labelwood.models.ensemble.params import EnsembleParams
+from labelwood.models.ensemble.text_meaning import NO_ENCODER, TextMeaning
+from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.storage.schema import ArrayRule, Arrays, Schema
+
+N_NEAR = 50
+MOST_OF_ROWS, MOST_TOLD, MOST_OF_NAMES = 20, 20, 10  # labels that the parts propose
+MOST_ROWS = 200_000  # a search reads all rows: beyond that labels alone have vectors
+_RIDGE = 1.0
+# votes: how many of the nearest texts have the label, weighed by squared similarity; closest: similarity of the nearest
+# text that has it; first ten: how many of the ten nearest have it; rank by the votes; told: what a regression on the
+# vector says, and its rank; centre: cosine to the mean of the label's texts; name: cosine to its name, and its rank
+COLUMNS = ("votes", "closest", "first ten", "rank", "told", "told rank", "centre", "name", "name rank")
+
+SCHEMA: Schema = {
+    "rows": ArrayRule("int8", ("n_kept", "n_dims")),
+    "row_scale": ArrayRule("float32", ("n_kept",), finite=True),
+    "told": ArrayRule("int8", ("n_labels", "n_dims")),
+    "told_scale": ArrayRule("float32", ("n_labels",), finite=True),
+    "centres": ArrayRule("int8", ("n_labels", "n_dims")),
+    "centre_scale": ArrayRule("float32", ("n_labels",), finite=True),
+    "names": ArrayRule("int8", ("n_names", "n_dims")),
+    "name_scale": ArrayRule("float32", ("n_names",), finite=True),
+}
+
+
+@dataclass(frozen=True)
+class MeantTexts:
+    """The vectors of training texts and of label names (none without names), and what made them."""
+
+    meaning: TextMeaning
+    rows: Floats
+    names: Floats
+
+    @classmethod
+    def of(cls, settings: EnsembleParams, data: FitInput) -> MeantTexts | None:
+        """The vectors that the settings want; None if they want none, DataError if there are no texts."""
+        if settings.encoder == NO_ENCODER:
+            return None
+        if data.texts is None:
+            raise DataError(f"Ensemble: encoder={settings.encoder!r} needs texts beside the features")
+        meaning = TextMeaning.of(settings.encoder, settings.text_model, settings.max_tokens)
+        rows = meaning.vectors(data.texts, settings.n_threads, data.progress)
+        names = np.zeros((0, meaning.width), np.float32)
+        if data.label_words is not None:
+            names = meaning.vectors([spoken(name) for name in data.label_words], settings.n_threads)
+        return cls(meaning, rows, names)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> MeantTexts:
+        """The same with some of the texts."""
+        return MeantTexts(self.meaning, self.rows[rows], self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRows:
+    """Vectors in bytes, each line times its scale: of training texts, and three of every label.
+
+    rows: of length 1, none if there are too many. told (n_labels, n_dims): the weights of a ridge regression of the
+    labels on the vectors. centres: the mean of a label's texts, names: the vector of its name, both of length 1.
+    """
+
+    meaning: TextMeaning
+    rows: npt.NDArray[np.int8]
+    row_scale: Floats
+    told: npt.NDArray[np.int8]
+    told_scale: Floats
+    centres: npt.NDArray[np.int8]
+    centre_scale: Floats
+    names: npt.NDArray[np.int8]
+    name_scale: Floats
+
+    @classmethod
+    def of(cls, texts: MeantTexts, y: sparse.csr_matrix, n_threads: int | None = None) -> DenseRows:
+        """The vectors of training texts with labels y."""
+        vectors = texts.rows
+        sums = np.asarray(y.T.tocsr().astype(np.float32) @ vectors, np.float32)
+        squares = product(vectors.T, vectors, n_threads) + np.eye(vectors.shape[1]) * _RIDGE
+        told = product(sums, inverse(squares), n_threads)
+        lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+        centres = sums / np.maximum(lengths, np.float32(1e-9))[:, None]
+        kept = vectors if len(vectors) <= MOST_ROWS else vectors[:0]
+        return cls(texts.meaning, *in_bytes(kept), *in_bytes(told), *in_bytes(centres), *in_bytes(texts.names))
+
+    @property
+    def width(self) -> int:
+        """The numbers of a vector."""
+        return self.meaning.width
+
+    def columns(self, texts: Sequence[str], n_threads: int | None) -> sparse.csr_matrix:
+        """The vectors of texts as the last columns of rows."""
+        return as_columns(self.meaning.vectors(texts, n_threads))
+
+    def arrays(self) -> Arrays:
+        """The vectors as the schema declares them."""
+        return {name: getattr(self, name) for name in SCHEMA}
+
+    def facts(self) -> dict[str, Any]:
+        """What made the vectors."""
+        return self.meaning.facts()
+
+    @classmethod
+    def restore(cls, arrays: Arrays, facts: Mapping[str, Any], trained_on: TrainedOn) -> DenseRows:
+        """The vectors of saved arrays; ModelFileError if they are those of other rows or labels."""
+        meaning = TextMeaning.restored(facts)
+        n_rows, n_names = len(arrays["rows"]), len(arrays["names"])
+        fits = arrays["rows"].shape[1] == meaning.width and n_names in (0, trained_on.n_labels)
+        if not fits or n_rows != (trained_on.n_rows if trained_on.n_rows <= MOST_ROWS else 0):
+            raise ModelFileError("ensemble: the dense vectors are those of other rows or labels")
+        return cls(meaning, *(arrays[name] for name in SCHEMA))
+
+
+def spoken(name: str) -> str:
+    """A label's usual name as a text: hyphens and underscores between its words are blanks."""
+    return " ".join(without_namespace(usual_name(name)).replace("-", " ").replace("_", " ").split())
+
+
+def as_columns(vectors: Floats) -> sparse.csr_matrix:
+    """The vectors as a sparse matrix with every number stored."""
+    n, width = vectors.shape
+    columns = np.tile(np.arange(width, dtype=np.int32), n)
+    return sparse.csr_matrix((vectors.reshape(-1), columns, np.arange(n + 1) * width), shape=(n, width))
+
+
+def product(left: npt.NDArray[Any], right: npt.NDArray[Any], n_threads: int | None) -> Floats:
+    """The matrix product, the same bytes for any number of threads."""
+    out = np.empty((left.shape[0], right.shape[1]), np.float32)
+    left, right = (np.ascontiguousarray(side, np.float32) for side in (left, right))
+    _native.dense_rows_times_dense(left, right, out, n_threads or 0)
+    return out
+
+
+def inverse(matrix: npt.NDArray[Any]) -> Floats:
+    """The inverse of a positive definite matrix by Gauss and Jordan; no LAPACK, whose bytes depend on threads."""
+    left = matrix.astype(np.float64)
+    right = np.eye(len(left))
+    for place in range(len(left)):
+        pivot = left[place, place]
+        left[place] /= pivot
+        right[place] /= pivot
+        factors = left[:, place].copy()
+        factors[place] = 0
+        left -= factors[:, None] * left[place]
+        right -= factors[:, None] * right[place]
+    return right.astype(np.float32)

@@ -1,0 +1,89 @@
+"""Texts and labels as callers give them: checked, and turned into rows, a label matrix and names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelwood.data.dataset import Dataset
+from labelwood.errors import DataError
+from labelwood.labelspace.classes import understood
+from labelwood.tagger.learning import Lesson
+
+
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list; DataError says which one is no string."""
+    if isinstance(texts, (str, bytes)):
+        raise DataError("texts must be a list of texts, but one string came; write [text]")
+    if texts is None or not isinstance(texts, Iterable):
+        raise DataError(f"texts must be a list of texts, but got {texts!r}")
+    rows = list(texts)
+    for row, text in enumerate(rows):
+        if not isinstance(text, str):
+            raise DataError(f"texts, row {row}: expected a string, but got {text!r}")
+    return rows
+
+
+def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:
+    """(texts, y, label names) to train on, checked."""
+    if isinstance(texts, Dataset):
+        if labels is not None:
+            raise DataError("fit takes a Dataset alone, or texts and labels")
+        rows, y = texts_of(texts), texts.y
+        label_names = tuple(texts.label_names or (str(number) for number in range(texts.n_labels)))
+    else:
+        rows = checked_texts(texts)
+        y, label_names = named_labels(labels_for(labels))
+        check_as_many(len(rows), y.shape[0])
+    if not len(rows):
+        raise DataError("fit needs at least one text")
+    if y.nnz == 0:
+        raise DataError("no text has a label: there is nothing to learn")
+    return rows, y, label_names
+
+
+def lesson_of(texts: Any, labels: Any, ids: Sequence[str] | None) -> Lesson:
+    """The texts, label names and ids to learn from, checked; texts without any label are corrections, too."""
+    if isinstance(texts, Dataset):
+        if labels is not None or ids is not None:
+            raise DataError("learn takes a Dataset alone, or texts, labels and ids")
+        rows, y, ids = texts_of(texts), texts.y, texts.row_ids
+        names = tuple(texts.label_names or (str(number) for number in range(texts.n_labels)))
+    else:
+        rows = checked_texts(texts)
+        y, names = named_labels(labels_for(labels))
+        check_as_many(len(rows), y.shape[0])
+    if ids is not None and len(ids) != len(rows):
+        raise DataError(f"there are {len(rows)} texts but {len(ids)} ids: each text needs its own")
+    lists = [[names[label] for label in row] for row in np.split(y.indices, y.indptr[1:-1])] if len(rows) else []
+    return Lesson(rows, lists, ids)
+
+
+def named_labels(labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    """(y, the name of each column): ids and column numbers become names as they are written."""
+    y, classes = understood(labels, "labels")
+    names = classes.names if classes.names is not None else tuple(str(label) for label in classes.array().tolist())
+    return y, names
+
+
+def texts_of(data: Dataset) -> Sequence[str]:
+    """The texts of a data set; DataError if it has none."""
+    if data.texts is None:
+        raise DataError(f"{data.source}: its rows have features but no texts, and a Tagger works on texts; use a model")
+    return data.texts
+
+
+def labels_for(labels: Any) -> Any:
+    """The labels themselves; DataError if there are none."""
+    if labels is None:
+        raise DataError("labels are missing: give one list of names for each text, or a Dataset with texts")
+    return labels
+
+
+def check_as_many(n_texts: int, n_lists: int) -> None:
+    """DataError unless every text has its list of labels."""
+    if n_texts != n_lists:
+        raise DataError(f"there are {n_texts} texts but {n_lists} lists of labels: each text needs its own list")
