@@ -99,7 +99,9 @@ def table_of(row, runs, said, answers, arrays, settings):
 
 def learned_votes(row, learned, train_labels, settings):
     """((votes, closest, first ten) of every label, labels by their votes) from the nearest rows of a learned space."""
-    place = row @ learned["projection"]
+    unit = row / (np.linalg.norm(row) or 1)
+    hidden = np.maximum(unit @ learned["units"] + learned["unit_bias"], 0)
+    place = np.concatenate([unit, hidden]) @ learned["projection"]
     of_labels = np.zeros((3, train_labels.shape[1]))
     if not np.abs(place).max() > 0:
         return of_labels, []
@@ -113,6 +115,20 @@ def learned_votes(row, learned, train_labels, settings):
             of_labels[1, label] = max(of_labels[1, label], similar[r])
             of_labels[2, label] += number < 10
     return of_labels, ranked(of_labels[0], np.flatnonzero(of_labels[0] > 0).tolist())
+
+
+def seen_again(labels, chances, beside):
+    """What the chances of a row's candidates say of each of them: (n, 8), as native/models/ensemble/candidates.hpp."""
+    order = sorted(range(len(labels)), key=lambda i: (-chances[i], labels[i]))
+    lines = np.zeros((len(labels), 8))
+    for rank, i in enumerate(order):
+        others = [j for j in order[:10] if j != i]
+        lines[i, :3] = chances[i], min(rank, 99), sum(chances[j] * beside[labels[j], labels[i]] for j in others)
+        for place in range(3):
+            known = place < len(order) and order[place] != i
+            lines[i, 3 + place] = beside[labels[order[place]], labels[i]] if known else -1
+        lines[i, 6:] = chances[order[0]], sum(chances)
+    return lines
 
 
 def margin_of(trees, item):

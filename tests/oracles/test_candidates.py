@@ -21,6 +21,9 @@ SETTINGS = {
 }  # fmt: skip
 
 
+NO_UNITS = np.zeros((N_FEATURES, 0), np.int8), np.ones(N_FEATURES, np.float32), np.zeros(0, np.float32)
+
+
 def random_matrix(random, n_rows, n_columns, density):
     values = random.uniform(0.1, 1, (n_rows, n_columns)) * (random.random((n_rows, n_columns)) < density)
     return values.astype(np.float32)
@@ -38,8 +41,8 @@ def in_bytes(lines):
     return small, scale, small * scale[:, None]
 
 
-def problem(seed, names=True, learned=False):
-    """(native sides, the same arrays dense)."""
+def problem(seed, names=True, learned=None):
+    """(native sides, the same arrays dense); learned: the hidden units of a learned space, None for no space."""
     random = np.random.default_rng(seed)
     train = random_matrix(random, N_ROWS, N_FEATURES, 0.2)
     train /= np.maximum(np.linalg.norm(train, axis=1, keepdims=True), 1e-9)
@@ -64,12 +67,15 @@ def problem(seed, names=True, learned=False):
     starts, rows, _ = csr(train.T)
     near = SETTINGS["n_near"], SETTINGS["most_postings"]
     sides.near(starts, rows, small.ravel()[filled], scale, label_starts, labels, *near)
-    if learned:
-        projection, rows = random.normal(size=(N_FEATURES, 8)), random.normal(size=(N_ROWS, 8))
+    if learned is not None:
+        projection, rows = random.normal(size=(N_FEATURES + learned, 8)), random.normal(size=(N_ROWS, 8))
         *projected, wide_projection = in_bytes(projection)
         *placed, wide_rows = in_bytes(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-        sides.learned(*projected, *placed, SETTINGS["n_learned"], SETTINGS["most_learned"])
-        arrays["learned"] = {"projection": wide_projection, "rows": wide_rows}
+        units, unit_scale, wide_units = in_bytes(random.normal(size=(N_FEATURES, max(learned, 1))))
+        units, wide_units = np.ascontiguousarray(units[:, :learned]), wide_units[:, :learned]
+        bias = random.normal(size=learned).astype(np.float32)
+        sides.learned(units, unit_scale, bias, *projected, *placed, SETTINGS["n_learned"], SETTINGS["most_learned"])
+        arrays["learned"] = {"units": wide_units, "unit_bias": bias, "projection": wide_projection, "rows": wide_rows}
     sides.beside(*csr(arrays["beside"]), SETTINGS["n_sure"], SETTINGS["most_beside"])
     sides.letters(*csr(arrays["letters"]), FIRST_RUN, SETTINGS["least_letters"], SETTINGS["most_letters"])
     sides.phrases(arrays["phrase_right"])
@@ -117,7 +123,7 @@ def queries(seed, n_models, n_rows=20, width=6):
     return x, runs, said, answers, (*asked, *flat)
 
 
-@pytest.mark.parametrize(("names", "learned"), [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize(("names", "learned"), [(True, None), (False, None), (True, 0), (True, 21)])
 @pytest.mark.parametrize("n_models", [1, 2])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_table_is_that_of_the_twin(seed, n_models, names, learned):
@@ -182,7 +188,14 @@ def test_a_space_that_does_not_fit_is_refused():
     lines, scales = np.zeros((N_FEATURES, 8), np.int8), np.ones(N_FEATURES, np.float32)
     for n_rows, n_dims in ((N_ROWS - 1, 8), (N_ROWS, 7)):
         with pytest.raises(ValueError, match="a vector for each"):
-            sides.learned(lines, scales, np.zeros((n_rows, n_dims), np.int8), np.ones(n_rows, np.float32), 3, 3)
+            sides.learned(
+                *NO_UNITS, lines, scales, np.zeros((n_rows, n_dims), np.int8), np.ones(n_rows, np.float32), 3, 3
+            )
+    rows, bias = (np.zeros((N_ROWS, 8), np.int8), np.ones(N_ROWS, np.float32)), np.ones(2, np.float32)
+    with pytest.raises(ValueError, match="see each feature"):
+        sides.learned(np.zeros((N_FEATURES - 1, 2), np.int8), scales, bias, lines, scales, *rows, 3, 3)
+    with pytest.raises(ValueError, match="a vector for each"):  # the units have none
+        sides.learned(np.zeros((N_FEATURES, 2), np.int8), scales, bias, lines, scales, *rows, 3, 3)
 
 
 def test_late_trees_ask_the_best_alone_and_give_whole_margins():
@@ -194,7 +207,7 @@ def test_late_trees_ask_the_best_alone_and_give_whole_margins():
     k = 2
     assert counts.max() > 20 + 4 * k  # so that some candidates are left out
     best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
-    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), *asked, 1, best, chances)
+    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), None, *asked, 1, best, chances)
     starts = np.concatenate([[0], np.cumsum(counts)])
     for row in range(len(x)):
         here = slice(starts[row], starts[row + 1])
@@ -210,7 +223,7 @@ def test_the_best_are_those_of_the_table(k):
     counts, labels, table = sides.table(*asked, 1)
     trees = random_trees(np.random.default_rng(1), table.shape[1])
     best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
-    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), *asked, 2, best, chances)
+    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), None, *asked, 2, best, chances)
     starts = np.concatenate([[0], np.cumsum(counts)])
     for row in range(len(x)):
         here = slice(starts[row], starts[row + 1])
@@ -223,6 +236,37 @@ def test_the_best_are_those_of_the_table(k):
         assert np.isneginf(chances[row, n:]).all()
         np.testing.assert_allclose(chances[row, :n], sorted(expected.values(), reverse=True)[:n], rtol=1e-5)
         np.testing.assert_allclose(chances[row, :n], [expected[label] for label in best[row, :n].tolist()], rtol=1e-5)
+
+
+def test_what_likely_candidates_say_of_the_others_is_that_of_the_twin():
+    sides, arrays = problem(2)
+    random = np.random.default_rng(7)
+    counts = np.array([0, 1, 2, 30], np.int64)
+    labels = [np.sort(random.choice(N_LABELS, n, replace=False)).astype(np.int32) for n in counts]
+    chances = [random.random(n).astype(np.float32) for n in counts]
+    columns = np.full((counts.sum(), 8), np.nan, np.float32)
+    sides.look_again(counts, np.concatenate(labels), np.concatenate(chances), 2, columns)
+    expected = [twin.seen_again(a, b, arrays["beside"]) for a, b in zip(labels, chances, strict=True)]
+    np.testing.assert_allclose(columns, np.vstack(expected), rtol=1e-5, atol=1e-6)
+
+
+def test_a_second_ranker_sees_what_the_first_says_of_the_others():
+    sides, arrays = problem(5)
+    x, _, _, _, asked = queries(5, 2)
+    counts, labels, table = sides.table(*asked, 1)
+    width, random = table.shape[1], np.random.default_rng(3)
+    first, second = random_trees(random, width), random_trees(random, width + 8)
+    k = 40  # so that every candidate is looked at twice
+    best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
+    rankers = _native.BoostedTrees(*second, width + 8), _native.BoostedTrees(*first, width)
+    sides.top_k(*rankers, *asked, 2, best, chances)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    for row in range(len(x)):
+        here = slice(starts[row], starts[row + 1])
+        likely = 1 / (1 + np.exp(-np.array([twin.margin_of(first, item) for item in table[here]])))
+        items = np.hstack([table[here], twin.seen_again(labels[here], likely, arrays["beside"])])
+        expected = sorted((1 / (1 + np.exp(-twin.margin_of(second, item))) for item in items), reverse=True)[:k]
+        np.testing.assert_allclose(chances[row, : len(expected)], expected, rtol=1e-5)
 
 
 def test_rows_and_trees_that_do_not_fit_are_refused():
