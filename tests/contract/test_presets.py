@@ -1,6 +1,5 @@
 """Contract: every preset is what its paper prints, and trains."""
 
-
 import pytest
 
 from labelwood.errors import ParamError

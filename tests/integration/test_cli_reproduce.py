@@ -141,3 +141,16 @@ def test_the_list_names_tables_and_data_sets(capsys):
     shown = capsys.readouterr().out
     assert "figure 7a" in shown
     assert "amazon-670k" in shown
+
+
+def test_lines_of_several_variants_are_told_apart(data, tmp_path):
+    variants = (Variant("one", "popular"), Variant("other", "popular", changes={"seed": 1}))
+    table = Experiment("figure 1", "what", "where", ("bibtex",), variants, ("labels, per cent",), group="labels")
+    report = reproduce(Paper("p", "P", (table,)), (table,), Request(data, tmp_path, n_threads=1, most_rows=100))
+    assert report["most_rows"] == 100
+    (of_set,) = report["experiments"][0]["sets"]
+    assert of_set["facts"]["train_rows"] == 100
+    assert [line["title"] for line in of_set["lines"][::7]] == [
+        "one, 0.1 % of the labels",
+        "other, 0.1 % of the labels",
+    ]

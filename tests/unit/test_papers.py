@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import labelwood as lw
 from labelwood.data.catalogue import find
 from labelwood.data.dataset import Dataset
+from labelwood.data.madeup.synthetic import make_sparse_pair
 from labelwood.data.writing.write import write
 from labelwood.errors import DataError, ParamError
 from labelwood.models.registry import model_class
+from labelwood.report.compare_data import Parts
 from labelwood.report.papers.all_papers import PAPERS, chosen_experiments, find_paper, with_lines
 from labelwood.report.papers.experiment import ANSWERS
-from labelwood.report.papers.measures import imbalance
+from labelwood.report.papers.measures import imbalance, measured
 from labelwood.report.papers.rows import QUICK_ROWS, data_folder, drawn_split, splits
 
 EXPERIMENTS = [(paper, each) for paper in PAPERS.values() for each in paper.experiments]
@@ -146,3 +149,14 @@ def test_what_the_most_frequent_labels_hold():
     assert (one["rows with one, per cent"], one["rows with three, per cent"]) == (75, 25)
     assert (three["rows with one, per cent"], three["rows with all, per cent"]) == (100, 75)
     assert set(lines["100 % of the labels"].values()) == {100}
+
+
+def test_deciles_of_labels_add_up_to_the_recall():
+    pytest.importorskip("torch")
+    train, test = make_sparse_pair(300, 100, n_features=400, n_labels=30, seed=3)
+    model = lw.GLaS(epochs=2, dim=16, n_threads=1).fit(train)
+    groups = measured(model, Parts(train, test), (0.55, 1.5))
+    assert groups[ANSWERS][""]["epochs"] == 2
+    deciles = groups["deciles"]
+    assert list(deciles) == [f"decile {number}" for number in range(1, 11)]
+    assert sum(line["R@5"] for line in deciles.values()) == pytest.approx(groups[ANSWERS][""]["R@5"])

@@ -207,7 +207,8 @@ def _parts_of(
             lines.setdefault(part, []).append(figures)
     if experiment.group == ANSWERS:
         return [(variant.title, variant.curve, figures) for figures in lines.values()]
-    return [(part, variant.title or experiment.group, figures) for part, figures in lines.items()]
+    front = f"{variant.title}, " if len(experiment.variants) > 1 else ""
+    return [(front + part, variant.title or experiment.group, figures) for part, figures in lines.items()]
 
 
 def _of(metrics: Sequence[str], values: Mapping[str, float]) -> dict[str, float]:
