@@ -86,6 +86,7 @@ def test_a_text_is_the_mean_of_its_tokens(folder):
     np.testing.assert_allclose(found[0], mean / np.linalg.norm(mean), atol=1e-6)
     assert not found[1].any()
     np.testing.assert_allclose(np.linalg.norm(found[[0, 2]], axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(vectors.vectors(["topic1form0", "topic2form5"], 1)[0], found[2])
     assert vectors.sha256 != StaticVectors.of_folder(str(folder), 3).sha256
 
 

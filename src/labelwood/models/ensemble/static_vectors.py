@@ -74,11 +74,18 @@ class StaticVectors:
         for begin in range(0, len(texts), _BATCH):
             progress.step("encoding texts", begin, len(texts))
             batch = [text[: _CHARACTERS * self.max_tokens] for text in texts[begin : begin + _BATCH]]
-            for place, tokens in enumerate(self.tokenizer.encode_batch(batch, add_special_tokens=False), start=begin):
+            for place, tokens in enumerate(self._split(batch, n_threads), start=begin):
                 known = tokens.ids[: self.max_tokens]
                 if known:
                     found[place] = self.table[known].mean(axis=0)
         progress.step("encoding texts", len(texts), len(texts))
         lengths = np.sqrt(np.einsum("ij,ij->i", found, found))
         found /= np.maximum(lengths, np.float32(1e-12))[:, None]
+        return found
+
+    def _split(self, texts: Sequence[str], n_threads: int | None) -> Sequence[Any]:
+        """The tokens of texts; a batch would take all cores, which nobody who wants one thread expects."""
+        if n_threads == 1:
+            return [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        found: Sequence[Any] = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return found
