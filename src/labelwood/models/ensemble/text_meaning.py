@@ -101,4 +101,4 @@ def opened(encoder: str, text_model: str | None, max_tokens: int) -> Reader:
     if encoder != MINILM:
         raise ParamError(f"Ensemble: {unknown_name('encoder', encoder, ENCODERS)}")
     require_torch(f"Ensemble: encoder={encoder!r}", "reads texts")
-    return TextReader.of_folder(text_model, max_tokens, MEAN, quick=True)
+    return TextReader.of_folder(text_model, max_tokens, MEAN)

