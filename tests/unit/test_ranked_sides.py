@@ -13,7 +13,7 @@ from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.metrics.propensity import inverse_propensity
 from labelwood.models.ensemble import network
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, with_unseen
+from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, ranks, with_unseen
 from labelwood.models.ensemble.label_words import LabelWords, without_qualifier, words_of
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
@@ -454,3 +454,19 @@ def test_names_with_brackets_are_found_in_texts_without_them():
     found = NamePhrases.of(("beekeeping (husbandry)", "films")).rows(["A guide to beekeeping"], 1)
     assert found[0, 0] == 1
     assert found[0, 1] == 0
+
+
+def test_a_ranker_that_is_asked_for_by_name_needs_few_rows(data):
+    few = data.take(np.arange(300))
+    assert Ensemble(n_threads=1).fit(few).fitted_.ranked is None
+    named = Ensemble(models="ranked", n_threads=1, ranker_rows=100).fit(few)
+    assert named.fitted_.ranked is not None
+    assert named.finds_by_name(300)
+    with pytest.raises(ParamError, match="needs 100 rows"):
+        Ensemble(models="ranked").fit(data.take(np.arange(50)))
+
+
+def test_models_that_judge_a_ranked_one_rank_too(trained):
+    """Four fifths of 1,000 rows are fewer than a ranker has by default: their scores would say nothing about it."""
+    assert not ranks(trained.fitted_.settings, 800)
+    assert ranks(trained.fitted_.repeated_settings(), 800)

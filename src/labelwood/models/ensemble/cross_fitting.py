@@ -16,7 +16,7 @@ from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.network import training_memory as network_memory
 from labelwood.models.ensemble.pairs import beside_each_other, ranks_within
-from labelwood.models.ensemble.params import EnsembleParams
+from labelwood.models.ensemble.params import RANKED, EnsembleParams
 from labelwood.models.ensemble.ranked import Ranked, hits_of, likely
 from labelwood.models.ensemble.sides import AGAIN, Sides, column_names
 from labelwood.models.ensemble.text_meaning import NO_ENCODER
@@ -26,6 +26,7 @@ from labelwood.models.neural.elias.inputs import WIDTH_GUESS
 from labelwood.models.registry import AUTO
 
 SMALLEST_ROWS = 1000  # a ranker of fewer rows would learn their accidents
+FEWEST_ROWS = 100  # of a ranker that is asked for by name
 # With this many times ranker_rows, one part that is held out leaves enough rows to train on.
 _ONE_PART = 4
 _PARTS = 3
@@ -39,9 +40,11 @@ _BY_LABEL_WORK = 4e9
 _PAIRS = 250  # candidates of a row, from above, for the estimate of memory
 
 
-def rows_suffice(n_rows: int) -> bool:
-    """Whether there are enough rows to learn a ranker from."""
-    return n_rows >= SMALLEST_ROWS
+def ranks(settings: EnsembleParams, n_rows: int) -> bool:
+    """Whether a ranker learns from so many rows: by default where they suffice, and where it is asked for by name."""
+    if settings.models not in (AUTO, RANKED) or settings.weights is not None or settings.holdout == 0:
+        return False
+    return n_rows >= (SMALLEST_ROWS if settings.models == AUTO else FEWEST_ROWS)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.models.ensemble.cross_fitting import SMALLEST_ROWS, rows_suffice
+from labelwood.models.ensemble.cross_fitting import SMALLEST_ROWS
 from labelwood.models.ensemble.members import Weights
-from labelwood.models.ensemble.params import EnsembleParams
+from labelwood.models.ensemble.params import RANKED, EnsembleParams
 from labelwood.models.ensemble.ranked import Ranked
 from labelwood.models.explanation import Explanation, Share, combined
 from labelwood.models.fit_input import TrainedOn
@@ -102,16 +102,16 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         parts = {
             f"weight of {place}, {member.name}": weight for place, (member, weight) in enumerate(weighted, start=1)
         }
-        if self.settings.models == AUTO and not rows_suffice(self.trained_on.n_rows):
+        if self.settings.models == AUTO and self.trained_on.n_rows < SMALLEST_ROWS:
             parts[f"no ranker: fewer than {SMALLEST_ROWS} rows"] = self.trained_on.n_rows
         return parts
 
     # storage
 
     def repeated_settings(self) -> EnsembleParams:
-        """The settings with the members that were kept and their weights; with a ranker there is nothing to fix."""
+        """The settings with a ranker, if there is one, or with the members that were kept and their weights."""
         if self.ranked is not None:
-            return self.settings
+            return replace(self.settings, models=RANKED)  # also for the fewer rows that are left without some
         names = [member.name for member in self.members]
         of_members = (self.settings.settings or "").split()
         kept = " ".join(setting for setting in of_members if setting.partition(".")[0] in names)

@@ -8,13 +8,19 @@ import numpy as np
 
 from labelwood.errors import ParamError
 from labelwood.models.base import Model
-from labelwood.models.ensemble.cross_fitting import NO_VIEWS, SMALLEST_ROWS, ranked_sides, ranking_memory, rows_suffice
+from labelwood.models.ensemble.cross_fitting import (
+    FEWEST_ROWS,
+    NO_VIEWS,
+    SMALLEST_ROWS,
+    ranked_sides,
+    ranking_memory,
+    ranks,
+)
 from labelwood.models.ensemble.fitted import FittedEnsemble
 from labelwood.models.ensemble.members import PlannedMember, given_weights, held_out_weights, members_of, planned
-from labelwood.models.ensemble.params import EnsembleParams
+from labelwood.models.ensemble.params import RANKED, EnsembleParams
 from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS
 from labelwood.models.fit_input import FitInput
-from labelwood.models.registry import AUTO
 
 _INSIDE = "linear-tree"
 _TREES = {"words": 1, PAIRS: 1, CHARACTERS: 1}
@@ -45,10 +51,15 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
 
     @staticmethod
     def _train(settings: EnsembleParams, data: FitInput) -> FittedEnsemble:
-        if _ranks(settings, data):
+        if ranks(settings, data.x.shape[0]):
             ranked = ranked_sides(settings, members_inside(settings, data), data)
             models = ranked.sides.models
             return FittedEnsemble(settings, data.trained_on(), models, np.full(len(models), 1 / len(models)), ranked)
+        if settings.models == RANKED:
+            raise ParamError(
+                f"Ensemble: models={RANKED!r} needs {FEWEST_ROWS} rows, no weights and a holdout above 0, but there "
+                f"are {data.x.shape[0]} rows, weights={settings.weights!r}, holdout={settings.holdout!r}"
+            )
         for name in ("views", "encoder", "favour"):
             if getattr(settings, name) != EnsembleParams.defaults()[name]:
                 raise ParamError(
@@ -68,11 +79,11 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
 
     def finds_by_name(self, n_rows: int) -> bool:
         """Whether labels without a row are found by their names: where there is a ranker."""
-        return _wants_ranker(self._settings()) and rows_suffice(n_rows)
+        return ranks(self._settings(), n_rows)
 
     @staticmethod
     def _training_memory(settings: EnsembleParams, data: FitInput) -> int:
-        if _ranks(settings, data):
+        if ranks(settings, data.x.shape[0]):
             return ranking_memory(settings, members_inside(settings, data), data)
         copies = 8 * (data.x.nnz + data.y.nnz)  # the rows that are not held out
         members = members_of(settings, data.n_labels, data.x.nnz)
@@ -87,12 +98,3 @@ def members_inside(settings: EnsembleParams, data: FitInput) -> dict[str, Planne
         trees[CHARACTERS] = _CHARACTERS_OF_FEW
     inside = {name: planned(settings, [_INSIDE], {"n_trees": n, **_TREE})[0] for name, n in trees.items()}
     return {**inside, "by label": planned(replace(settings, settings=None), ["one-vs-all"], _BY_LABEL)[0]}
-
-
-def _ranks(settings: EnsembleParams, data: FitInput) -> bool:
-    """Whether a ranker is trained: it is by default, if rows suffice to learn from."""
-    return _wants_ranker(settings) and rows_suffice(data.x.shape[0])
-
-
-def _wants_ranker(settings: EnsembleParams) -> bool:
-    return settings.models == AUTO and settings.weights is None and settings.holdout > 0

@@ -8,6 +8,8 @@ from labelwood.models.ensemble.text_meaning import ENCODERS, NO_ENCODER
 from labelwood.models.registry import AUTO
 from labelwood.params import Params, param
 
+RANKED = "ranked"  # of `models`: a ranker even for few rows
+
 
 @dataclass(frozen=True)
 class EnsembleParams(Params):
@@ -15,8 +17,8 @@ class EnsembleParams(Params):
 
     models: str = param(
         AUTO,
-        "auto: linear trees, similar rows and label names with a learned ranker; or names of models, commas between, "
-        "whose scores are averaged",
+        "auto: linear trees, similar rows and label names with a learned ranker, from 1,000 rows on; ranked: with "
+        "fewer rows too; or names of models, commas between, whose scores are averaged",
     )
     settings: str | None = param(
         None, "parameters of the members, such as 'linear-tree.C=2 one-vs-all.C=1', blanks between", kind=str
