@@ -337,7 +337,7 @@ def shop(n_rows=300):
 def test_no_row_is_in_two_parts_and_none_judges_itself(monkeypatch):
     x, y = shop()
     data = checked_input(x, y)
-    parts = parts_of(lw.OneVsAll, data, seed=0)
+    parts = parts_of(lw.OneVsAll, lw.OneVsAll()._settings(), data)
     assert len(parts) == 10
     assert len(np.unique(np.concatenate(parts))) == 300
     seen = []
@@ -353,12 +353,27 @@ def test_no_row_is_in_two_parts_and_none_judges_itself(monkeypatch):
 
 def test_models_that_train_by_epochs_hold_out_one_part():
     x, y = shop()
-    assert len(parts_of(lw.HSoftmax, checked_input(x, y), seed=0)) == 1
+    assert len(parts_of(lw.HSoftmax, lw.HSoftmax()._settings(), checked_input(x, y))) == 1
 
 
 def test_models_that_train_others_hold_out_fifths():
     x, y = shop()
-    assert [len(part) for part in parts_of(lw.Ensemble, checked_input(x, y), seed=0)] == [60] * 5
+    parts = parts_of(lw.Ensemble, lw.Ensemble()._settings(), checked_input(x, y))
+    assert [len(part) for part in parts] == [60] * 5
+
+
+def test_label_trees_hold_out_several_tenths_however_many_labels_there_are(monkeypatch):
+    x, y = shop()
+    data = checked_input(x, y)
+    tree, all_labels = lw.LinearTree()._settings(), lw.OneVsAll()._settings()
+    monkeypatch.setattr("labelwood.calibration.held_out.MANY_ROWS", 300)
+    monkeypatch.setattr("labelwood.calibration.held_out.ENOUGH_HELD", 100)
+    monkeypatch.setattr("labelwood.calibration.held_out.CHEAP_WORK", x.nnz)
+    assert [len(part) for part in parts_of(lw.OneVsAll, all_labels, data)] == [30]
+    assert [len(part) for part in parts_of(lw.LinearTree, tree, data)] == [30] * 4
+    monkeypatch.setattr("labelwood.calibration.held_out.CHEAP_VALUES", 2.5 * x.nnz)
+    forest = lw.LinearTree(n_trees=3)._settings()  # costs as much as three trees
+    assert [len(part) for part in parts_of(lw.LinearTree, forest, data)] == [30]
 
 
 def test_a_word_of_held_out_rows_alone_is_left_out():

@@ -20,10 +20,11 @@ from labelwood.topk import TopK
 SMALLEST_ROWS = 50  # fewer rows say too little about probabilities
 MANY_ROWS = 20_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
 MOST_HELD = 20_000
-ENOUGH_HELD = 20_000  # answers to fewer rows leave a probability of 0.9 uncertain by more than 0.01
+ENOUGH_HELD = 15_000  # answers to a third of them leave an asked precision of 0.9 uncertain by 0.01
 ENOUGH_OF_SLOW = 2_500  # of models that train several others inside, so that each part costs seconds
 # Numbers of x times labels up to which a linear model trains in about a second, so that several parts can be held out.
 CHEAP_WORK = 2e8
+CHEAP_VALUES = 1e7  # numbers of x up to which a label tree trains in a few seconds
 LEAST_PLACES, MOST_PLACES = 20, 100
 
 
@@ -46,20 +47,22 @@ def places(y: sparse.csr_matrix, rule: Assignment) -> int:
     return int(min(max(LEAST_PLACES, wanted), MOST_PLACES, y.shape[1]))
 
 
-def parts_of(model: type[Model[Any, Any]], data: FitInput, seed: int) -> list[npt.NDArray[np.int64]]:
+def parts_of(model: type[Model[Any, Any]], settings: Params, data: FitInput) -> list[npt.NDArray[np.int64]]:
     """The rows of each part that is held out in turn; no row is in two parts.
 
-    One tenth of many rows, one fifth of fewer. Where training is quick, several of them, most often all: tenths, or
-    fifths of models that train several others inside.
+    One tenth of many rows, one fifth of fewer. Where training is quick, as many as give ENOUGH_HELD rows, most often
+    all: tenths, or fifths of models that train several others inside.
     """
     n_rows = int(data.x.shape[0])
     by_epochs = any(name.endswith("epochs") for name in model.Parameters.ranges())
-    quick = not by_epochs and float(data.x.nnz) * data.n_labels <= CHEAP_WORK
+    n_values = float(data.x.nnz) * getattr(settings, "n_trees", 1)
+    quick = n_values <= CHEAP_VALUES if model.is_label_tree else n_values * data.n_labels <= CHEAP_WORK
+    quick = quick and not by_epochs
     tenths = n_rows >= MANY_ROWS or (quick and not model.trains_several)
     n_held = min(max(1, n_rows // (10 if tenths else 5)), MOST_HELD)
     enough = ENOUGH_OF_SLOW if model.trains_several else ENOUGH_HELD
     n_parts = min(10 if tenths else 5, -(-enough // n_held)) if quick else 1
-    order = np.random.default_rng(seed).permutation(n_rows)
+    order = np.random.default_rng(settings.seed).permutation(n_rows)
     return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]
 
 
@@ -73,7 +76,7 @@ def held_out(
     if hasattr(settings, "checkpoint"):
         # That folder is for the model of all rows.
         settings = replace(settings, checkpoint=None)  # type: ignore[call-arg]
-    parts = parts_of(model, data, settings.seed)
+    parts = parts_of(model, settings, data)
     answers = []
     for number, held in enumerate(parts, start=1):
         kept = np.setdiff1d(np.arange(data.x.shape[0]), held)

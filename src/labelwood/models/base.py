@@ -60,6 +60,8 @@ class Model(Estimator, ABC, Generic[P, F]):
     takes_texts: ClassVar[bool] = False
     # True if training trains several models inside: what repeats it (calibration) does so less often.
     trains_several: ClassVar[bool] = False
+    # True if training hardly costs more with more labels.
+    is_label_tree: ClassVar[bool] = False
     n_threads: int | None
     seed: int
 

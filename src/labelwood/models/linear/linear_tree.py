@@ -75,6 +75,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
     Parameters = LinearTreeParams
     FittedState = FittedLinearTree
     PRESETS = PRESETS
+    is_label_tree = True
 
     # training
 
