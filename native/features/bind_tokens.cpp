@@ -3,12 +3,14 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "bind/bind.hpp"
+#include "features/merge_counts.hpp"
 #include "features/tfidf.hpp"
 #include "features/tokens.hpp"
 #include "features/unicode.hpp"
@@ -112,7 +114,19 @@ void bind_classes(nb::module_& m) {
                 });
                 return give(std::move(ids));
             },
-            nb::arg("bytes"), nb::arg("offsets"), "The number of every token, -1 for unknown ones.");
+            nb::arg("bytes"), nb::arg("offsets"), "The number of every token, -1 for unknown ones.")
+        .def(
+            "find_words",
+            [](const Vocabulary& self, const nb::list& words) {
+                std::vector<std::int32_t> ids;
+                ReadableCopy copy;
+                for (const std::string_view word : texts_of(nb::tuple(words))) {
+                    const std::uint32_t id = self.table.find(TokenKey::of(copy.of(word)));
+                    ids.push_back(id == TokenTable::kNone ? -1 : static_cast<std::int32_t>(id));
+                }
+                return give(std::move(ids));
+            },
+            nb::arg("words"), "The number of every word of a list, -1 for unknown ones.");
 }
 
 void bind_counting(nb::module_& m) {
@@ -162,6 +176,42 @@ void bind_counting(nb::module_& m) {
         },
         nb::arg("texts"), nb::arg("rules"), nb::arg("n_buckets"), nb::arg("n_threads"),
         "Counts of the tokens in columns hash % n_buckets: (row pointers, columns, counts).");
+    m.def(
+        "merge_counts",
+        [](const In<std::int64_t>& pointers, const In<std::int32_t>& columns, const In<std::int32_t>& counts,
+           const In<std::int32_t>& column_of, std::int32_t n_columns, int n_threads) {
+            const std::size_t n = pointers.shape(0);
+            const std::int64_t* at = pointers.data();
+            if (n == 0 || at[0] != 0 || at[n - 1] != static_cast<std::int64_t>(columns.shape(0)) || columns.shape(0) != counts.shape(0) ||
+                !std::is_sorted(at, at + n)) {
+                throw std::invalid_argument("merge_counts: row pointers must ascend from 0 to the number of entries");
+            }
+            CountRows merged;
+            {
+                WithoutGil released;
+                merged = merge_counts(static_cast<std::int64_t>(n) - 1, at, columns.data(), counts.data(),
+                                      static_cast<std::int64_t>(column_of.shape(0)), column_of.data(), n_columns, n_threads);
+            }
+            return give(std::move(merged));
+        },
+        nb::arg("pointers"), nb::arg("columns"), nb::arg("counts"), nb::arg("column_of"), nb::arg("n_columns"), nb::arg("n_threads"),
+        "Counts with every column moved to column_of[column] (-1: left out); those of a row that meet are added up.");
+    m.def(
+        "token_strings",
+        [](const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets, const In<std::int64_t>& places) {
+            const std::int64_t* at = offsets.data();
+            const auto n_bytes = static_cast<std::int64_t>(bytes.shape(0)), n_tokens = static_cast<std::int64_t>(offsets.shape(0)) - 1;
+            nb::list words;
+            for (std::size_t i = 0; i < places.shape(0); ++i) {
+                const std::int64_t place = places.data()[i];
+                if (place < 0 || place >= n_tokens || at[place] < 0 || at[place] > at[place + 1] || at[place + 1] > n_bytes) {
+                    throw std::invalid_argument("token_strings: there is no token " + std::to_string(place));
+                }
+                words.append(nb::str(reinterpret_cast<const char*>(bytes.data()) + at[place], static_cast<std::size_t>(at[place + 1] - at[place])));
+            }
+            return words;
+        },
+        nb::arg("bytes"), nb::arg("offsets"), nb::arg("places"), "The tokens at some places as a list of str.");
     m.def(
         "distinct_tokens",
         [](const In<std::uint8_t>& bytes, const In<std::int64_t>& offsets) {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.features.stems import Stemming, merged, stems_of
+from labelwood.features.stems import Stemming, stems_of
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.features.tfidf_state import FittedTfidf, Forms, admitted, rules_of
-from labelwood.features.tokens import Rows, Texts, TokenList, count_tokens
+from labelwood.features.tokens import Rows, Texts, TokenList, count_tokens, merged_counts
 
 Int32 = npt.NDArray[np.int32]
 
@@ -19,7 +19,7 @@ def learn_stems(parameters: TfidfParams, texts: Texts, low: float, high: float) 
     stemming = Stemming(parameters.languages(), parameters.lemmas)
     stems = stems_of(counted.tokens, counted.rows, texts, stemming)
     names, column_of = TokenList.of(stems).distinct()
-    rows = merged(counted.rows, column_of, len(names))
+    rows = merged_counts(counted.rows, column_of, len(names), parameters.n_threads)
     frequencies, totals = _tally(rows, len(names))
     kept = np.flatnonzero((frequencies >= low) & (frequencies <= high))
     if parameters.max_features is not None:
@@ -29,7 +29,7 @@ def learn_stems(parameters: TfidfParams, texts: Texts, low: float, high: float) 
     if len(kept) < len(names):
         new_column = np.full(len(names), -1, np.int32)
         new_column[kept] = np.arange(len(kept), dtype=np.int32)
-        rows = merged(rows, new_column, len(kept))
+        rows = merged_counts(rows, new_column, len(kept), parameters.n_threads)
         column_of = new_column[column_of] if len(names) else column_of
         names = names.take(kept)
     forms = _with_columns(counted.tokens, column_of)
@@ -46,8 +46,9 @@ def with_more_stems(state: FittedTfidf, texts: Texts, n_threads: int | None) -> 
     names, places = TokenList.of([all_stems[place] for place in new.tolist()]).distinct()
     n_old = state.n_features
     column_of[new] = n_old + places
-    frequencies, totals = _tally(merged(counted.rows, column_of, n_old + len(names)), n_old + len(names))
-    is_new = np.arange(n_old + len(names)) >= n_old
+    n_columns = n_old + len(names)
+    frequencies, totals = _tally(merged_counts(counted.rows, column_of, n_columns, n_threads), n_columns)
+    is_new = np.arange(n_columns) >= n_old
     kept = admitted(frequencies, totals, is_new, state, len(texts))
     final = np.concatenate([np.arange(n_old), np.full(len(names), -1)]).astype(np.int32)
     final[kept] = n_old + np.arange(len(kept), dtype=np.int32)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import snowballstemmer
-from scipy import sparse
 
 from labelwood.errors import ParamError
 from labelwood.features.languages import NAMES, language_of_each
@@ -113,24 +111,13 @@ def stems_of(tokens: TokenList, rows: Rows, texts: Texts, stemming: Stemming) ->
     return stems
 
 
-def known_stems(words: Sequence[str], stemming: Stemming, find: Callable[[Any, Any], Any]) -> Int32:
-    """The column of each word's stem, -1 where no language gives a known one; find: (bytes, offsets) -> columns."""
-    columns = np.full(len(words), -1, np.int32)
-    for language in stemming.languages:
+def known_stems(words: Sequence[str], stemming: Stemming, columns_of: Callable[[list[str]], Int32]) -> Int32:
+    """The column of each word's stem, -1 where no language gives a known one; columns_of: that of each stem, or -1."""
+    first, *others = stemming.languages
+    columns = columns_of(stemming.roots(words, first))
+    for language in others:
         open_places = np.flatnonzero(columns < 0)
         if not len(open_places):
             break
-        stems = TokenList.of(stemming.roots([words[at] for at in open_places.tolist()], language))
-        columns[open_places] = find(stems.bytes, stems.offsets)
+        columns[open_places] = columns_of(stemming.roots([words[at] for at in open_places.tolist()], language))
     return columns
-
-
-def merged(rows: Rows, column_of: Int32, n_columns: int) -> Rows:
-    """The counts with every column moved to column_of[column] (-1: left out) and those that meet added up."""
-    pointers, columns, counts = rows
-    target = column_of[columns]
-    kept = target >= 0
-    sizes = np.concatenate([[0], np.cumsum(kept)])
-    matrix = sparse.csr_matrix((counts[kept], target[kept], sizes[pointers]), shape=(len(pointers) - 1, n_columns))
-    matrix.sum_duplicates()  # sorts the columns too
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data

@@ -15,7 +15,7 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import ModelFileError, ParamError
 from labelwood.features.languages import AUTO
-from labelwood.features.stems import Stemming, known_stems, merged
+from labelwood.features.stems import Stemming, known_stems
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.features.tokens import (
     TOKEN_FORMAT,
@@ -25,6 +25,7 @@ from labelwood.features.tokens import (
     count_tokens,
     hash_tokens,
     look_up_tokens,
+    merged_counts,
     token_rules,
     weighed,
 )
@@ -118,7 +119,7 @@ class FittedTfidf(FittedVectorizer):
         if self.forms is not None:
             counted = count_tokens(texts, rules, n_threads=n_threads)
             columns = self.columns_of(counted.tokens)
-            return self.matrix(merged(counted.rows, columns, self.n_features), n_threads)
+            return self.matrix(merged_counts(counted.rows, columns, self.n_features, n_threads), n_threads)
         return self.matrix(look_up_tokens(texts, rules, self.lookup, n_threads), n_threads)
 
     def columns_of(self, words: TokenList) -> npt.NDArray[np.int32]:
@@ -128,7 +129,7 @@ class FittedTfidf(FittedVectorizer):
         columns = self.forms.find(words)
         new = np.flatnonzero(columns < 0)
         if len(new):
-            columns[new] = known_stems(words.take(new).strings(), self.stemming, self.lookup.find)
+            columns[new] = known_stems(words.strings_at(new), self.stemming, self.lookup.find_words)
         return columns
 
     @property
