@@ -169,8 +169,8 @@ class Sides:
             phrases = NamePhrases.of(data.label_words).judged(said, data.y)
         letters = None
         for view in views:
-            if view.kind == CHARACTERS and data.label_words is not None:
-                letters = LabelLetters.of(data.label_words, view, settings.n_threads)
+            if view.kind == CHARACTERS and phrases is not None:
+                letters = LabelLetters.of(phrases.label_names, view, settings.n_threads)
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
         network = Network.of(data.x, data.y, settings.seed, settings.n_threads)
         learned = LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads)
