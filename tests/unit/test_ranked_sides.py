@@ -403,12 +403,36 @@ def test_quality_is_the_ndcg_of_rows_that_the_ranker_has_not_seen(data):
 
 def test_the_ranker_learns_what_to_think_of_labels_without_rows():
     few = checked_input(named_problem(n_labels=700, n_words=1600))
-    taught = with_unseen(few, 0)
-    before, after = (np.bincount(d.y.indices, minlength=700) for d in (few, taught))
-    gone = (before > 0) & (after == 0)
-    assert 0 < gone.sum() < 0.1 * 700
-    assert before[gone].max() <= 20
-    np.testing.assert_array_equal(before[~gone], after[~gone])
+    before = np.bincount(few.y.indices, minlength=700)
+    gone = []
+    for part in (1, 2):
+        after = np.bincount(with_unseen(few, 0, part).y.indices, minlength=700)
+        gone.append((before > 0) & (after == 0))
+        assert 0 < gone[-1].sum() < 0.1 * 700
+        np.testing.assert_array_equal(before[~gone[-1]], after[~gone[-1]])
+    assert np.any(gone[0] != gone[1])
+    assert before[gone[0] | gone[1]].max() > np.median(before)  # frequent ones too
+
+
+def test_no_label_is_hidden_where_all_have_rows(data, monkeypatch):
+    monkeypatch.setattr("labelwood.models.ensemble.cross_fitting.with_unseen", None)
+    Ensemble(n_threads=1, ranker_rows=300).fit(data)
+
+
+def test_a_label_without_rows_is_proposed_beside_one_with_an_alike_name():
+    x, y = matrix([[1.0], [1], [1]]), matrix([[1.0, 1, 0, 0]] * 3)
+    beside = Together.of(y, ("red apples", "red apple trees", "red apple pies", "bolts"), 1)
+
+    class First(Silent):
+        def predict(self, x, k, n_threads):
+            top = empty(x.shape[0], k)
+            top.labels[:, 0], top.scores[:, 0] = 0, 1
+            return top
+
+    sides = Sides((First(1),), NearRows.of(x, y), None, beside, np.array([3, 3, 0, 0]))
+    found = candidates_of(sides, x[:1])
+    assert {label for _, label in found} == {0, 1, 2}
+    assert found[0, 2]["beside: beside"] > 0
 
 
 def test_views_that_cannot_be_are_refused(data):
