@@ -9,8 +9,6 @@ from labelwood.errors import ModelFileError
 from labelwood.models.ensemble import learned_rows, network
 from labelwood.models.ensemble.learned_rows import Inputs, LearnedRows, main_directions, orthonormal, regression
 from labelwood.models.ensemble.network import Network
-from labelwood.models.ensemble.ranked import Ranked
-from labelwood.models.fit_input import checked_input
 
 
 @pytest.fixture(autouse=True)
@@ -132,18 +130,3 @@ def test_ensemble_uses_saves_and_explains_it(tmp_path):
     arrays = {name: array[:-1] for name, array in sides.learned.arrays().items()}
     with pytest.raises(ModelFileError, match="other rows or features"):
         LearnedRows.restore(arrays, kept.fitted_.trained_on)
-
-
-def test_folders_of_earlier_versions_hold_wide_values():
-    x, y, _ = grouped(n_rows=1200)
-    ranked = labelwood.Ensemble(seed=3, n_threads=1, ranker_rows=400).fit(x, y).fitted_.ranked
-    near = ranked.sides.near
-    facts = {name: value for name, value in ranked.facts().items() if name != "bytes"}
-    wide = near.values * np.repeat(near.scale, np.diff(near.starts))
-    arrays = {name: array for name, array in ranked.arrays().items() if name != "near.scale"}
-    arrays["near.values"] = wide.astype(np.float32)
-    assert set(Ranked.schema(facts)) == set(arrays)
-    assert Ranked.schema(facts)["near.values"].dtype == "float32"
-    trained_on = checked_input(x, y).trained_on()
-    old = Ranked.restore(arrays, facts, ranked.sides.models, trained_on, 0.0)
-    np.testing.assert_array_equal(old.predict(x[:50], 3, 1).labels, ranked.predict(x[:50], 3, 1).labels)

@@ -17,7 +17,7 @@ from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, ranks, 
 from labelwood.models.ensemble.label_words import LabelWords, without_qualifier, words_of
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.name_phrases import NamePhrases
-from labelwood.models.ensemble.near_rows import N_NEAR, NearRows
+from labelwood.models.ensemble.near_rows import N_NEAR, NearRows, row_codes
 from labelwood.models.ensemble.pairs import beside_each_other
 from labelwood.models.ensemble.ranked import Ranked, likely
 from labelwood.models.ensemble.sides import Sides, column_names
@@ -123,12 +123,79 @@ def test_answers_are_those_of_both_rankers(trained, data):
         np.testing.assert_allclose(top.scores[row], second[mine][order], rtol=1e-6)
 
 
+def rows_of(near):
+    """The rows of all entries of an index, column by column."""
+    rows, code = [], iter(near.codes.tolist())
+    for n_rows in np.diff(near.starts).tolist():
+        row = -1
+        for _ in range(n_rows):
+            number = shift = 0
+            while (byte := next(code)) >= 0x80:
+                number, shift = number | (byte & 0x7F) << shift, shift + 7
+            row += 1 + (number | byte << shift)
+            rows.append(row)
+    assert next(code, None) is None
+    return np.array(rows, np.int32)
+
+
+def as_earlier(ranked):
+    """(facts, arrays) as versions saved them that compressed nothing."""
+    facts = {**ranked.facts(), "bytes": True}
+    del facts["compressed"]
+    arrays = {name: array for name, array in ranked.parts().items() if name != "near.codes"}
+    arrays["near.rows"] = rows_of(ranked.sides.near)
+    if ranked.sides.letters is not None:
+        arrays |= {f"letters.{name}": array for name, array in ranked.sides.letters.arrays().items()}
+    return facts, arrays
+
+
+def test_folders_of_earlier_versions_have_rows_and_letters_as_they_are(data):
+    both = with_texts(data)
+    model = Ensemble(n_threads=1, ranker_rows=300, views="characters").fit(both)
+    ranked = model.fitted_.ranked
+    facts, arrays = as_earlier(ranked)
+    arrays["letters.starts"] = arrays["letters.starts"].astype(np.int32)
+    old = Ranked.restore(arrays, facts, ranked.sides.models, model.fitted_.trained_on, 0.0)
+    rows = model._rows(both)
+    np.testing.assert_array_equal(old.predict(rows, 5, 1).scores, ranked.predict(rows, 5, 1).scores)
+    wide = {name: array for name, array in arrays.items() if name != "near.scale"}
+    scale = np.repeat(ranked.sides.near.scale, np.diff(ranked.sides.near.starts))
+    wide["near.values"] = (ranked.sides.near.values * scale).astype(np.float32)
+    assert set(Ranked.schema({**facts, "bytes": False})) - {"view0."} == {n for n in wide if not n.startswith("view0.")}
+    assert Ranked.schema({**facts, "bytes": False})["near.values"].dtype == "float32"
+    older = Ranked.restore(wide, {**facts, "bytes": False}, ranked.sides.models, model.fitted_.trained_on, 0.0)
+    np.testing.assert_allclose(older.predict(rows, 5, 1).scores, ranked.predict(rows, 5, 1).scores, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("codes", "what"),
+    [([0], "cut off"), ([0, 0x80], "cut off"), ([0, 2], "no row"), ([0, 1, 0], "left over"), ([0x80] * 9, "cut off")],
+)
+def test_codes_that_lead_to_no_row_are_refused(codes, what):
+    x, y = matrix([[1.0], [0], [1]]), matrix([[1.0], [1], [1]])
+    near = NearRows.of(x, y)
+    assert near.codes.tolist() == [0, 1]
+    with pytest.raises(ValueError, match=what):
+        Sides((Silent(1),), replace(near, codes=np.array(codes, np.uint8)), None, Together.of(y), np.ones(1, np.int64))
+
+
+def test_rows_far_apart_take_more_bytes():
+    rows = np.array([0, 127, 128, 300, 16_500, 16_501, 2**31 - 2], np.int32)
+    starts = np.array([0, 0, 5, 7])
+    near = NearRows(starts, row_codes(starts, rows), np.zeros(7, np.int8), np.ones(3, np.float32), matrix([[1.0]]))
+    np.testing.assert_array_equal(rows_of(near), rows)
+    with pytest.raises(ModelFileError, match="do not rise"):
+        row_codes(np.array([0, 2]), np.array([4, 4], np.int32))
+
+
 def test_folders_of_earlier_versions_have_one_ranker(trained, data):
     ranked = trained.fitted_.ranked
-    facts = {name: value for name, value in ranked.facts().items() if name != "first"}
-    arrays = {name: array for name, array in ranked.arrays().items() if not name.startswith("first.")}
+    facts, arrays = as_earlier(ranked)
+    del facts["first"]
+    arrays = {name: array for name, array in arrays.items() if not name.startswith("first.")}
     arrays |= {f"ranker.{name}": array for name, array in ranked.first.arrays().items()}
     assert set(Ranked.schema(facts)) == set(arrays)
+    assert set(Ranked.schema(ranked.facts())) == {"compressed", "near."}
     trained_on = trained.fitted_.trained_on
     old = Ranked.restore(arrays, facts, ranked.sides.models, trained_on, 0.0)
     assert old.first is None
@@ -336,12 +403,36 @@ def test_quality_is_the_ndcg_of_rows_that_the_ranker_has_not_seen(data):
 
 def test_the_ranker_learns_what_to_think_of_labels_without_rows():
     few = checked_input(named_problem(n_labels=700, n_words=1600))
-    taught = with_unseen(few, 0)
-    before, after = (np.bincount(d.y.indices, minlength=700) for d in (few, taught))
-    gone = (before > 0) & (after == 0)
-    assert 0 < gone.sum() < 0.1 * 700
-    assert before[gone].max() <= 20
-    np.testing.assert_array_equal(before[~gone], after[~gone])
+    before = np.bincount(few.y.indices, minlength=700)
+    gone = []
+    for part in (1, 2):
+        after = np.bincount(with_unseen(few, 0, part).y.indices, minlength=700)
+        gone.append((before > 0) & (after == 0))
+        assert 0 < gone[-1].sum() < 0.1 * 700
+        np.testing.assert_array_equal(before[~gone[-1]], after[~gone[-1]])
+    assert np.any(gone[0] != gone[1])
+    assert before[gone[0] | gone[1]].max() > np.median(before)  # frequent ones too
+
+
+def test_no_label_is_hidden_where_all_have_rows(data, monkeypatch):
+    monkeypatch.setattr("labelwood.models.ensemble.cross_fitting.with_unseen", None)
+    Ensemble(n_threads=1, ranker_rows=300).fit(data)
+
+
+def test_a_label_without_rows_is_proposed_beside_one_with_an_alike_name():
+    x, y = matrix([[1.0], [1], [1]]), matrix([[1.0, 1, 0, 0]] * 3)
+    beside = Together.of(y, ("red apples", "red apple trees", "red apple pies", "bolts"), 1)
+
+    class First(Silent):
+        def predict(self, x, k, n_threads):
+            top = empty(x.shape[0], k)
+            top.labels[:, 0], top.scores[:, 0] = 0, 1
+            return top
+
+    sides = Sides((First(1),), NearRows.of(x, y), None, beside, np.array([3, 3, 0, 0]))
+    found = candidates_of(sides, x[:1])
+    assert {label for _, label in found} == {0, 1, 2}
+    assert found[0, 2]["beside: beside"] > 0
 
 
 def test_views_that_cannot_be_are_refused(data):
@@ -388,7 +479,7 @@ def test_nearest_rows_are_those_of_a_full_product():
     sides = Sides((Silent(50),), NearRows.of(x, y), None, Together.of(y), np.ones(20, np.int64))
     unit = queries.toarray() / np.maximum(np.linalg.norm(queries.toarray(), axis=1, keepdims=True), 1e-12)
     near = sides.near
-    kept = sparse.csr_matrix((near.values, near.rows, near.starts), shape=(50, 200)).toarray() * near.scale[:, None]
+    kept = sparse.csr_matrix((near.values, rows_of(near), near.starts), shape=(50, 200)).toarray() * near.scale[:, None]
     rows = x.toarray() / np.maximum(np.linalg.norm(x.toarray(), axis=1, keepdims=True), 1e-12)
     np.testing.assert_allclose(kept.T, rows, atol=0.005)
     similar = unit @ kept

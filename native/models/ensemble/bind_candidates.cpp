@@ -50,8 +50,11 @@ struct KeptMatrix {
 struct SidesHolder {
     std::vector<KeptMatrix> kept;
     std::vector<In<float>> of_labels;
+    In<std::int64_t> near_starts;
+    In<std::uint8_t> near_codes;
     In<std::int8_t> near_values;
     In<float> near_scale;
+    std::vector<std::int64_t> near_code_starts;
     In2<std::int8_t> learned_bytes[3];
     In<float> learned_floats[4];
     In2<std::int8_t> meaning_lines[4];
@@ -70,18 +73,42 @@ struct SidesHolder {
         return array.data();
     }
 
-    void near(In<std::int64_t> starts, In<std::int32_t> rows, In<std::int8_t> values, In<float> scale, In<std::int64_t> label_starts,
+    void near(In<std::int64_t> starts, In<std::uint8_t> codes, In<std::int8_t> values, In<float> scale, In<std::int64_t> label_starts,
               In<std::int32_t> labels, std::int32_t n_near, std::int64_t most_postings) {
         need(label_starts.size() >= 1 && n_near >= 1, "there must be rows to ask");
-        need(values.size() == rows.size() && static_cast<std::int32_t>(scale.size()) == sides.n_features,
+        need(static_cast<std::int32_t>(starts.size()) == sides.n_features + 1 && static_cast<std::int32_t>(scale.size()) == sides.n_features &&
+                 starts.data()[0] == 0 && starts.data()[sides.n_features] == static_cast<std::int64_t>(values.size()),
              "similar rows have a value for each entry and a scale for each column");
         const auto n_rows = static_cast<std::int64_t>(label_starts.size()) - 1;
-        kept.emplace_back(starts, rows, std::nullopt, sides.n_features, n_rows);
-        const SparsePattern by_column = kept.back().pattern(n_rows);
+        near_code_starts = checked_codes(starts, codes, n_rows);
         kept.emplace_back(label_starts, labels, std::nullopt, n_rows, sides.n_labels);
+        near_starts = starts;
+        near_codes = codes;
         near_values = values;
         near_scale = scale;
-        sides.near = {by_column, near_values.data(), near_scale.data(), kept.back().pattern(sides.n_labels), n_near, most_postings};
+        sides.near = {near_starts.data(), near_code_starts.data(), near_codes.data(), near_values.data(), near_scale.data(),
+                      kept.back().pattern(sides.n_labels), n_near, most_postings};
+    }
+
+    // Where the codes of each column begin; every code is a row.
+    static std::vector<std::int64_t> checked_codes(const In<std::int64_t>& starts, const In<std::uint8_t>& codes, std::int64_t n_rows) {
+        constexpr int kLongest = 5;  // bytes of a code: rows are below 2^31
+        std::vector<std::int64_t> begins{0};
+        begins.reserve(starts.size());
+        const std::uint8_t *code = codes.data(), *end = code + codes.size();
+        for (std::size_t column = 0; column + 1 < starts.size(); ++column) {
+            need(starts.data()[column] <= starts.data()[column + 1], "row pointers rise");
+            std::int64_t row = -1;
+            for (std::int64_t p = starts.data()[column]; p < starts.data()[column + 1]; ++p) {
+                const std::uint8_t* last = std::find_if(code, std::min(code + kLongest, end), [](std::uint8_t byte) { return byte < 0x80; });
+                need(last < std::min(code + kLongest, end), "a code of a row is cut off");
+                row += 1 + next_code(code);
+                need(row < n_rows, "a code leads to no row");
+            }
+            begins.push_back(code - codes.data());
+        }
+        need(code == end, "codes of rows are left over");
+        return begins;
     }
 
     void learned(In2<std::int8_t> units, In<float> unit_scale, In<float> unit_bias, In2<std::int8_t> projection, In<float> projection_scale,
@@ -152,10 +179,11 @@ struct SidesHolder {
         sides.letters = {kept.back().rows(sides.n_labels), first_column, least_share, most_proposed};
     }
 
-    void beside(In<std::int64_t> starts, In<std::int32_t> labels, In<float> shares, std::int32_t n_sure, std::int32_t most_proposed) {
-        need(n_sure >= 0 && most_proposed >= 0, "numbers must be positive");
+    void beside(In<std::int64_t> starts, In<std::int32_t> labels, In<float> shares, std::int32_t n_sure, std::int32_t most_proposed,
+                std::int32_t most_unseen) {
+        need(n_sure >= 0 && most_proposed >= 0 && most_unseen >= 0, "numbers must be positive");
         kept.emplace_back(starts, labels, shares, sides.n_labels, sides.n_labels);
-        sides.beside = {kept.back().rows(sides.n_labels), n_sure, most_proposed};
+        sides.beside = {kept.back().rows(sides.n_labels), n_sure, most_proposed, most_unseen};
     }
 
     void phrases(In<float> right) { sides.phrase_right = label_array(right); }
@@ -167,7 +195,7 @@ AskedRows checked_rows(const SidesHolder& holder, const In<std::int64_t>& starts
                        const In<float>& values, std::int64_t first_said, const In2<std::int32_t>& labels, const In2<float>& scores,
                        std::int32_t n_models) {
     const Sides& sides = holder.sides;
-    need(sides.near.by_column.starts && sides.beside.shares.starts, "similar rows and companions are missing");
+    need(sides.near.starts && sides.beside.shares.starts, "similar rows and companions are missing");
     need(starts.size() >= 1 && starts.data()[0] == 0, "row pointers begin with 0");
     const auto n_rows = static_cast<std::int64_t>(starts.size()) - 1;
     for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -364,7 +392,7 @@ void top_k(const SidesHolder& holder, const TreesHolder& ranker, const TreesHold
 void bind_candidates(nb::module_& m) {
     nb::class_<SidesHolder>(m, "CandidateSides", "The arrays of all sides that propose labels; see native/models/ensemble/candidates.hpp.")
         .def(nb::init<std::int32_t, In<float>>(), "n_features"_a, "label_rows"_a)
-        .def("near", &SidesHolder::near, "starts"_a, "rows"_a, "values"_a, "scale"_a, "label_starts"_a, "labels"_a, "n_near"_a, "most_postings"_a,
+        .def("near", &SidesHolder::near, "starts"_a, "codes"_a, "values"_a, "scale"_a, "label_starts"_a, "labels"_a, "n_near"_a, "most_postings"_a,
              "Training rows by column and their labels.")
         .def("learned", &SidesHolder::learned, "units"_a, "unit_scale"_a, "unit_bias"_a, "projection"_a, "projection_scale"_a, "rows"_a, "row_scale"_a, "n_near"_a, "most_proposed"_a,
              "Training rows in a space where rows with the same labels lie together.")
@@ -376,7 +404,7 @@ void bind_candidates(nb::module_& m) {
              "The words of label names.")
         .def("letters", &SidesHolder::letters, "starts"_a, "labels"_a, "weights"_a, "first_column"_a, "least_share"_a, "most_proposed"_a,
              "The runs of characters of label names.")
-        .def("beside", &SidesHolder::beside, "starts"_a, "labels"_a, "shares"_a, "n_sure"_a, "most_proposed"_a,
+        .def("beside", &SidesHolder::beside, "starts"_a, "labels"_a, "shares"_a, "n_sure"_a, "most_proposed"_a, "most_unseen"_a,
              "The companions of every label.")
         .def("phrases", &SidesHolder::phrases, "right"_a, "How often a name in the text was right.")
         .def("favour", &SidesHolder::favour, "weights"_a, "What the chance of each label is multiplied with.")

@@ -65,7 +65,7 @@ public:
 private:
     void make_room() {
         const auto n_labels = static_cast<std::size_t>(sides_.n_labels);
-        const auto n_rows = static_cast<std::size_t>(sides_.near.by_column.n_columns);
+        const auto n_rows = static_cast<std::size_t>(sides_.near.labels.n_rows);
         const auto n_words = static_cast<std::size_t>(sides_.names.word_labels.n_rows);
         if (room_.near_sums.size() < n_rows) room_.near_sums.resize(n_rows, 0.0f);
         if (room_.word_values.size() < n_words) room_.word_values.resize(n_words, 0.0f);
@@ -117,7 +117,7 @@ private:
         }
         length_ = squares > 0 ? std::sqrt(squares) : 1;
         room_.touched_rows.clear();
-        const std::int64_t* starts = near.by_column.starts;
+        const std::int64_t* starts = near.starts;
         const auto n_postings = [&](std::int32_t place) {
             const std::int32_t column = asked_.rows.columns[begin_ + place];
             return starts[column + 1] - starts[column];
@@ -134,10 +134,12 @@ private:
             if ((left -= n_postings(place)) < 0) break;
             const std::int32_t column = asked_.rows.columns[q];
             const float step = value * near.scale[column];
+            const std::uint8_t* code = near.codes + near.code_starts[column];
+            std::int64_t row = -1;
             for (std::int64_t p = starts[column]; p < starts[column + 1]; ++p) {
-                const std::int32_t row = near.by_column.columns[p];
+                row += 1 + next_code(code);
                 // A sum that comes back to 0 lets a row in twice: the second time it is 0 and is left out below.
-                if (room_.near_sums[row] == 0.0f) room_.touched_rows.push_back(row);
+                if (room_.near_sums[row] == 0.0f) room_.touched_rows.push_back(static_cast<std::int32_t>(row));
                 room_.near_sums[row] += step * static_cast<float>(near.values[p]);
             }
         }
@@ -479,7 +481,8 @@ private:
         }
     }
 
-    // Adds up the companions of the first model's best answers; the strongest become candidates.
+    // Adds up the companions of the first model's best answers; the strongest become candidates, and apart from them the strongest
+    // without a training row, whose shares are guessed from names.
     void ask_companions() {
         const BesideSide& beside = sides_.beside;
         room_.touched_beside.clear();
@@ -492,11 +495,14 @@ private:
                 room_.beside_sums[companion] += score * beside.shares.values[p];
             }
         }
-        room_.order.clear();
-        for (const std::int32_t label : room_.touched_beside) room_.order.push_back({room_.beside_sums[label], label});
-        const auto n = std::min<std::size_t>(room_.order.size(), static_cast<std::size_t>(beside.most_proposed));
-        std::partial_sort(room_.order.begin(), room_.order.begin() + n, room_.order.end(), better);
-        for (std::size_t i = 0; i < n; ++i) candidate(room_.order[i].label);
+        for (const bool has_rows : {true, false}) {
+            room_.order.clear();
+            for (const std::int32_t label : room_.touched_beside)
+                if ((sides_.label_rows[label] > 0) == has_rows) room_.order.push_back({room_.beside_sums[label], label});
+            const auto n = std::min<std::size_t>(room_.order.size(), static_cast<std::size_t>(has_rows ? beside.most_proposed : beside.most_unseen));
+            std::partial_sort(room_.order.begin(), room_.order.begin() + static_cast<std::ptrdiff_t>(n), room_.order.end(), better);
+            for (std::size_t i = 0; i < n; ++i) candidate(room_.order[i].label);
+        }
     }
 
     void fill_names() {

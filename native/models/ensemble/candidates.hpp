@@ -9,15 +9,25 @@
 
 namespace lw {
 
-// Training rows by column, and the labels of each.
+// Training rows by column, and the labels of each. The rows of a column rise. Each is kept as the number of rows that it leaves out
+// behind the one before it, seven bits a byte, the lowest first; the highest bit of a byte says that another one follows.
 struct NearSide {
-    SparsePattern by_column;     // n_columns: the number of training rows
-    const std::int8_t* values;   // of every entry, times the scale of its column
+    const std::int64_t* starts;       // (n_features + 1): the first entry of each column
+    const std::int64_t* code_starts;  // the first byte of each column's codes
+    const std::uint8_t* codes;
+    const std::int8_t* values;        // of every entry, times the scale of its column
     const float* scale;
     SparsePattern labels;
-    std::int32_t n_near;         // the most similar rows that are asked
-    std::int64_t most_postings;  // entries that a search reads, those of the rarest columns
+    std::int32_t n_near;              // the most similar rows that are asked
+    std::int64_t most_postings;       // entries that a search reads, those of the rarest columns
 };
+
+// The number that begins at a byte of such codes, which moves behind it.
+inline std::int64_t next_code(const std::uint8_t*& code) {
+    std::int64_t number = *code & 0x7f;
+    for (int shift = 7; *code++ & 0x80; shift += 7) number |= static_cast<std::int64_t>(*code & 0x7f) << shift;
+    return number;
+}
 
 // Training rows in a space where rows with the same labels lie together. No dimensions: there is none.
 // A row is placed by its features and, if there are some, by units that see its features and are cut off at 0.
@@ -66,7 +76,7 @@ struct LetterSide {
 // The companions of every label.
 struct BesideSide {
     SparseRows shares;
-    std::int32_t n_sure, most_proposed;
+    std::int32_t n_sure, most_proposed, most_unseen;  // answers that are looked at; labels with training rows, and without, that are proposed
 };
 
 struct Sides {

@@ -80,8 +80,13 @@ def state_of(state: Fitted[Any]) -> tuple[dict[str, Any], Arrays]:
     return fields, arrays
 
 
-def restored(fields: Mapping[str, Any], arrays: Arrays, where: str | Path) -> Fitted[Any]:
-    """The fitted state of saved fields and arrays; ModelFileError if they do not fit together."""
+def restored(
+    fields: Mapping[str, Any], arrays: Arrays, where: str | Path, labels_of: TrainedOn | None = None
+) -> Fitted[Any]:
+    """The fitted state of saved fields and arrays; ModelFileError if they do not fit together.
+
+    labels_of: of a state inside another one that was saved without its labels: they are those of the whole.
+    """
     try:
         name = fields["name"]
     except KeyError as error:
@@ -90,18 +95,23 @@ def restored(fields: Mapping[str, Any], arrays: Arrays, where: str | Path) -> Fi
         cls = model_class(name)
     except (LabelwoodError, TypeError) as error:
         raise ModelFileError(f"{where}: {error}") from error
-    return restored_as(cls.FittedState, cls.Parameters, fields, arrays, where)
+    return restored_as(cls.FittedState, cls.Parameters, fields, arrays, where, labels_of)
 
 
 def restored_as(
-    cls: type[Fitted[Any]], declared: type[Params], fields: Mapping[str, Any], arrays: Arrays, where: str | Path
+    cls: type[Fitted[Any]],
+    declared: type[Params],
+    fields: Mapping[str, Any],
+    arrays: Arrays,
+    where: str | Path,
+    labels_of: TrainedOn | None = None,
 ) -> Fitted[Any]:
     """The fitted state of a given class; ModelFileError if fields and arrays do not fit together."""
     try:
         settings = declared.from_saved(fields["parameters"], declared.__name__.removesuffix("Params"))
         shape = _checked_shape(fields["shape"])
         facts = fields["facts"]
-        trained_on = _restored_training(shape, arrays)
+        trained_on = _restored_training(shape, arrays, labels_of)
         learnt = {name: array for name, array in arrays.items() if not name.startswith(tuple(_KNOWN))}
         check_arrays(cls.schema(settings, facts), learnt, shape, cls.name)
         return cls.restore(settings, trained_on, learnt, facts)
@@ -121,8 +131,29 @@ def unpickled(cls: type[Fitted[Any]], declared: type[Params], fields: Mapping[st
     return restored_as(cls, declared, fields, arrays, "pickle")
 
 
-def _restored_training(shape: Mapping[str, int], arrays: Arrays) -> TrainedOn:
+def without_labels(arrays: Arrays) -> Arrays:
+    """The arrays of a state without what they say of its labels."""
+    return {name: array for name, array in arrays.items() if not name.startswith("labels.")}
+
+
+def same_labels(state: Fitted[Any], trained_on: TrainedOn) -> bool:
+    """Whether a state knows the same of its labels as another one was trained on: it can be saved without."""
+    ours, theirs = state.trained_on.classes, trained_on.classes
+    same_ids = ours.ids is theirs.ids or (
+        ours.ids is not None and theirs.ids is not None and np.array_equal(ours.ids, theirs.ids)
+    )
+    same_counts = np.array_equal(state.trained_on.label_counts, trained_on.label_counts)
+    return same_ids and ours.names == theirs.names and same_counts
+
+
+def _restored_training(shape: Mapping[str, int], arrays: Arrays, labels_of: TrainedOn | None = None) -> TrainedOn:
     """What the model was trained on: counts, and names or ids of the labels."""
+    if labels_of is not None and not any(name.startswith("labels.") for name in arrays):
+        if labels_of.n_labels != shape["n_labels"]:
+            raise ModelFileError(f"a model of {shape['n_labels']} labels is inside one of {labels_of.n_labels}")
+        check_arrays(under("columns.", _COLUMNS), _of_columns(arrays), shape, "columns")
+        counts, classes = labels_of.label_counts, labels_of.classes
+        return TrainedOn(shape["n_rows"], shape["n_features"], counts, classes, _names("columns.", arrays))
     rules = {name: rule for prefix, schema in _KNOWN.items() for name, rule in under(prefix, schema).items()}
     known = {name: array for name, array in arrays.items() if name.startswith(tuple(_KNOWN))}
     check_arrays(rules, known, shape, "labels")
@@ -136,6 +167,10 @@ def _restored_training(shape: Mapping[str, int], arrays: Arrays) -> TrainedOn:
         raise ModelFileError("the label ids are not all different")
     classes = Classes(shape["n_labels"], ids, names)
     return TrainedOn(shape["n_rows"], shape["n_features"], counts, classes, column_names)
+
+
+def _of_columns(arrays: Arrays) -> Arrays:
+    return {name: array for name, array in arrays.items() if name.startswith("columns.")}
 
 
 def _names(prefix: str, arrays: Arrays) -> tuple[str, ...] | None:

@@ -31,7 +31,7 @@ FEWEST_ROWS = 100  # of a ranker that is asked for by name
 _ONE_PART = 4
 _PARTS = 3
 NO_VIEWS = "none"  # no views
-_UNSEEN, _RARE_ROWS = 0.05, 20  # share of the labels of few rows that the sides never see while the ranker learns
+_UNSEEN = 0.05  # share of the labels that the sides of a part never see while the ranker learns
 _FIRST_TREES = 50  # of the ranker whose chances the other one sees
 _JUDGED_AT = 5  # labels of a row that decide whether a view is kept
 _JUDGED_ROWS, _JUDGED_TREES = 6000, 75  # of the small rankers that decide it
@@ -129,9 +129,13 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
     by_label = quick_by_label(data, texts)
     answered = []
     parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed)
+    # Labels without a row can be proposed by their names alone.
+    finds_unseen = data.label_words is not None and len(np.unique(data.y.indices)) < data.n_labels
     for number, (held, kept) in enumerate(parts, start=1):
         what = f"part {number} of {len(parts)}, "
-        taught = with_unseen(data.take(kept), settings.seed)
+        taught = data.take(kept)
+        if finds_unseen:
+            taught = with_unseen(taught, settings.seed, number)
         sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what)
         answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
     lessons = Lessons.of(answered, settings.n_threads)
@@ -159,15 +163,9 @@ def quick_by_label(data: FitInput, texts: TextRows) -> tuple[str, ...]:
     return (*seen, WITH_WORDS)
 
 
-def with_unseen(data: FitInput, seed: int) -> FitInput:
-    """The same rows without some rare labels: the ranker then learns what to think of labels without rows.
-
-    Nothing is taken where labels have no names: such labels could not be proposed.
-    """
-    if data.label_words is None:
-        return data
-    rare = np.bincount(data.y.indices, minlength=data.n_labels) <= _RARE_ROWS
-    unseen = rare & (np.random.default_rng(seed + 1).random(data.n_labels) < _UNSEEN)
+def with_unseen(data: FitInput, seed: int, part: int) -> FitInput:
+    """The same rows without some labels, others in each part: what the ranker learns about labels without rows from."""
+    unseen = np.random.default_rng([seed, part]).random(data.n_labels) < _UNSEEN
     y = data.y.copy()
     y.data[unseen[y.indices]] = 0
     y.eliminate_zeros()

@@ -18,7 +18,7 @@ from labelwood.models.explanation import Explanation, Share, combined
 from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.mixing import MEMBER_LABELS, mixed, score_of
-from labelwood.models.persistence import restored, state_of
+from labelwood.models.persistence import restored, same_labels, state_of, without_labels
 from labelwood.models.registry import AUTO
 from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK
@@ -89,7 +89,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
             sides = self.ranked.sides
             return {
                 "trees of the ranker": len(self.ranked.ranker.feature),
-                "similar rows, values kept": len(sides.near.rows),
+                "similar rows, values kept": len(sides.near.values),
                 "numbers of a row in the learned space": 0 if sides.learned is None else sides.learned.rows.shape[1],
                 "hidden units of networks": 0 if sides.network is None else len(sides.network.first_bias),
                 "numbers of a text's dense vector": 0 if sides.dense is None else sides.dense.width,
@@ -131,7 +131,10 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         """The weights, the members' arrays and those of the ranked sides."""
         arrays: Arrays = {"weights": self.weights}
         for number, member in enumerate(self.members):
-            arrays |= prefixed(_prefix(number), state_of(member)[1])
+            of_member = state_of(member)[1]
+            if same_labels(member, self.trained_on):  # they are in the folder already
+                of_member = without_labels(of_member)
+            arrays |= prefixed(_prefix(number), of_member)
         return arrays if self.ranked is None else arrays | prefixed(_RANKED, self.ranked.arrays())
 
     def facts(self) -> dict[str, Any]:
@@ -151,7 +154,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
             raise ModelFileError(f"ensemble: every member has a weight above 0, but here {weights!r:.200}")
         members = []
         for number, fields in enumerate(_saved_members(facts)):
-            member = restored(fields, part(_prefix(number), arrays), f"member {number + 1}")
+            member = restored(fields, part(_prefix(number), arrays), f"member {number + 1}", trained_on)
             # A ranker says itself what its members see.
             same_rows = member.n_features == trained_on.n_features or facts.get("ranked") is not None
             if not same_rows or member.n_labels != trained_on.n_labels:

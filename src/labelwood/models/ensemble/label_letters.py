@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
-from labelwood.models.ensemble.label_words import usual_name, without_namespace, without_qualifier
+from labelwood.models.ensemble.label_words import usual_name, without_namespace
 from labelwood.models.ensemble.pairs import restored_matrix
 from labelwood.models.ensemble.text_view import TextView
 from labelwood.models.fit_input import TrainedOn
@@ -22,12 +22,12 @@ LARGEST_SHARE, ALWAYS_KEPT = 0.01, 50
 # share: how much of the name is in the text; cosine: how much of the text is the name; the ranks by both
 COLUMNS = ("letters", "letters cosine", "letters rank", "letters cosine rank")
 
+# Of folders of earlier versions; since then the runs are made of the names when a folder is loaded.
 SCHEMA: Schema = {
-    "starts": ArrayRule("int32", ("n_runs+1",), low=0),
+    "starts": ArrayRule(("int32", "int64"), ("n_runs+1",), low=0),
     "labels": ArrayRule("int32", ("n_uses",), low=0, below="n_labels"),
     "weights": ArrayRule("float32", ("n_uses",), low=0, finite=True),
 }
-WIDE_SCHEMA: Schema = {**SCHEMA, "starts": ArrayRule("int64", ("n_runs+1",), low=0)}  # of earlier versions
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ class LabelLetters:
 
     @classmethod
     def of(cls, label_names: Sequence[str], view: TextView, n_threads: int | None) -> LabelLetters:
-        """The runs of the names that the view has columns for."""
-        names = [without_namespace(without_qualifier(usual_name(names))) for names in label_names]
+        """The runs of the names, as `NamePhrases` keeps them, that the view has columns for."""
+        names = [without_namespace(usual_name(names)) for names in label_names]
         runs = view.rows(names, n_threads)
         n_names = np.bincount(runs.indices, minlength=runs.shape[1])
         runs.data[n_names[runs.indices] > max(ALWAYS_KEPT, LARGEST_SHARE * len(names))] = 0
@@ -50,10 +50,6 @@ class LabelLetters:
         """The runs as the kernels take them."""
         weights = self.weights
         return {"starts": row_pointers(weights), "labels": column_ids(weights), "weights": weights.data}
-
-    def stored(self) -> Arrays:
-        """The runs as the schema declares them."""
-        return {**self.arrays(), "starts": self.weights.indptr.astype(np.int32)}
 
     @classmethod
     def restore(cls, arrays: Arrays, trained_on: TrainedOn) -> LabelLetters:

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.errors import ModelFileError
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
-from labelwood.models.ensemble.pairs import restored_matrix
+from labelwood.models.ensemble.pairs import check_pointers, restored_matrix
 from labelwood.models.fit_input import TrainedOn
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
@@ -24,26 +25,27 @@ COLUMNS = ("votes", "closest", "first five")
 
 SCHEMA: Schema = {
     "starts": ArrayRule("int64", ("n_features+1",), low=0),
-    "rows": ArrayRule("int32", ("n_postings",), low=0, below="n_rows"),
+    "codes": ArrayRule("uint8", ("n_bytes",)),
     "values": ArrayRule("int8", ("n_postings",)),
     "scale": ArrayRule("float32", ("n_features",), finite=True),
     "label_starts": ArrayRule("int64", ("n_rows+1",), low=0),
     "labels": ArrayRule("int32", ("n_given",), low=0, below="n_labels"),
 }
-# Folders of earlier versions hold the values themselves.
+_ROWS = ArrayRule("int32", ("n_postings",), low=0, below="n_rows")
+# Folders of earlier versions hold the rows themselves, and those before them the values themselves.
+ROWS_SCHEMA: Schema = {**{name: rule for name, rule in SCHEMA.items() if name != "codes"}, "rows": _ROWS}
 WIDE_SCHEMA: Schema = {
-    name: ArrayRule("float32", ("n_postings",)) if name == "values" else rule
-    for name, rule in SCHEMA.items()
-    if name != "scale"
+    **{name: rule for name, rule in ROWS_SCHEMA.items() if name != "scale"},
+    "values": ArrayRule("float32", ("n_postings",)),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class NearRows:
-    """Training rows by column (starts, rows, values times the scale of the column) and their labels y."""
+    """Training rows by column (starts, codes of rows, values times the scale of the column) and their labels y."""
 
     starts: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.uint8]
     values: npt.NDArray[np.int8]
     scale: npt.NDArray[np.float32]
     y: sparse.csr_matrix
@@ -57,12 +59,12 @@ class NearRows:
         inside = np.repeat(kept, sizes)
         starts = np.concatenate([[0], np.cumsum(np.where(kept, sizes, 0))]).astype(np.int64)
         values, scale = in_bytes(starts, columns.data[inside])
-        return cls(starts, columns.indices[inside].astype(np.int32), values, scale, y)
+        return cls(starts, row_codes(starts, columns.indices[inside]), values, scale, y)
 
     def arrays(self) -> Arrays:
         """The index as the schema declares it."""
         return {
-            "starts": self.starts, "rows": self.rows, "values": self.values, "scale": self.scale,
+            "starts": self.starts, "codes": self.codes, "values": self.values, "scale": self.scale,
             "label_starts": row_pointers(self.y), "labels": column_ids(self.y),
         }  # fmt: skip
 
@@ -70,11 +72,31 @@ class NearRows:
     def restore(cls, arrays: Arrays, trained_on: TrainedOn) -> NearRows:
         """The index of saved arrays; ModelFileError if they do not fit together."""
         y = restored_matrix(arrays["label_starts"], arrays["labels"], None, trained_on.n_labels, "labels of rows")
-        starts, rows, values = arrays["starts"], arrays["rows"], arrays["values"]
-        restored_matrix(starts, rows, None, trained_on.n_rows, "similar rows")
-        if "scale" in arrays:
-            return cls(starts, rows, values, arrays["scale"], y)
-        return cls(starts, rows, *in_bytes(starts, values), y)
+        starts, values = arrays["starts"], arrays["values"]
+        check_pointers(starts, len(values), "similar rows")
+        values, scale = (values, arrays["scale"]) if "scale" in arrays else in_bytes(starts, values)
+        if "codes" in arrays:
+            return cls(starts, arrays["codes"], values, scale, y)
+        return cls(starts, row_codes(starts, arrays["rows"]), values, scale, y)
+
+
+def row_codes(starts: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    """The rising rows of each column as native/models/ensemble/candidates.hpp reads them: most take a byte or two."""
+    left_out = np.asarray(np.diff(rows.astype(np.int64), prepend=0), np.int64) - 1
+    firsts = starts[:-1][np.diff(starts) > 0]
+    left_out[firsts] = rows[firsts]
+    if len(left_out) and left_out.min() < 0:
+        raise ModelFileError("similar rows: those of a column do not rise")
+    n_bytes = np.ones(len(left_out), np.int64)
+    for bits in range(7, 35, 7):
+        n_bytes += left_out >= 1 << bits
+    ends = np.cumsum(n_bytes)
+    codes = np.zeros(int(ends[-1]) if len(ends) else 0, np.uint8)
+    for place in range(int(n_bytes.max(initial=0))):
+        those = np.flatnonzero(n_bytes > place)
+        more = np.where(n_bytes[those] > place + 1, 0x80, 0)
+        codes[(ends - n_bytes)[those] + place] = (left_out[those] >> 7 * place & 0x7F) | more
+    return codes
 
 
 def in_bytes(

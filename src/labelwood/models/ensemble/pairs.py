@@ -55,7 +55,12 @@ def restored_matrix(
     starts: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], values: Floats | None, n_columns: int, what: str
 ) -> sparse.csr_matrix:
     """The matrix of saved arrays, of ones without values; ModelFileError if they make no rows."""
-    if starts[0] != 0 or starts[-1] != len(columns) or np.any(np.diff(starts) < 0):
-        raise ModelFileError(f"{what}: the saved arrays are no matrix of {len(starts) - 1} rows")
+    check_pointers(starts, len(columns), what)
     numbers = np.ones(len(columns), np.float32) if values is None else values
     return sparse.csr_matrix((numbers, columns, starts), shape=(len(starts) - 1, n_columns))
+
+
+def check_pointers(starts: npt.NDArray[np.int64], n_stored: int, what: str) -> None:
+    """ModelFileError if the starts are not those of rows with so many numbers in them."""
+    if starts[0] != 0 or starts[-1] != n_stored or np.any(np.diff(starts) < 0):
+        raise ModelFileError(f"{what}: the saved arrays are no matrix of {len(starts) - 1} rows")

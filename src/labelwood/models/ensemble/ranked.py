@@ -38,11 +38,15 @@ from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
-from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
+from labelwood.storage.compressed import compressed, expanded
+from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, check_arrays, part, prefixed, under
 from labelwood.topk import TopK
 
 _NAMES, _PHRASES, _LETTERS, _LEARNED, _NETWORK, _VIEW = "names.", "phrases.", "letters.", "learned.", "network.", "view"
 _DENSE = "dense."
+_COMPRESSED = "compressed"
+# Arrays that grow with the rows: they stay as they are, to be mapped and not read into memory.
+_MAPPED = ("near.codes", "near.values", _DENSE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,15 +122,28 @@ class Ranked:
 
     @staticmethod
     def schema(facts: Mapping[str, Any]) -> Schema:
-        """The arrays of the sides beside the model, and of the ranker."""
-        near = near_rows.SCHEMA if facts.get("bytes") else near_rows.WIDE_SCHEMA
+        """The arrays of the sides beside the model, and of the ranker: most of them as one array of compressed bytes.
+
+        What is in it is checked when it is expanded.
+        """
+        if not facts.get("compressed"):  # earlier versions
+            return Ranked.parts_schema(facts)
+        rules = {_COMPRESSED: ArrayRule("uint8", ("n_compressed",)), "near.": PART}
+        return {**rules, _DENSE: PART} if facts.get("dense") else rules
+
+    @staticmethod
+    def parts_schema(facts: Mapping[str, Any]) -> Schema:
+        """The arrays of all parts; earlier versions saved them so."""
+        near = near_rows.SCHEMA
+        if not facts.get("compressed"):
+            near = near_rows.ROWS_SCHEMA if facts.get("bytes") else near_rows.WIDE_SCHEMA
         rules: dict[str, ArrayRule] = under("near.", near) | under("beside.", together.SCHEMA)
         if facts["names"]:
             rules |= under(_NAMES, label_words.SCHEMA)
         if facts["phrases"]:
             rules |= under(_PHRASES, name_phrases.SCHEMA)
-        if facts["letters"]:
-            rules |= under(_LETTERS, label_letters.SCHEMA if facts.get("bytes") else label_letters.WIDE_SCHEMA)
+        if facts["letters"] and not facts.get("compressed"):
+            rules |= under(_LETTERS, label_letters.SCHEMA)
         if facts.get("learned"):  # earlier versions had none
             rules |= under(_LEARNED, learned_rows.SCHEMA)
         if facts.get("network"):
@@ -151,18 +168,23 @@ class Ranked:
             "views": [view.facts() for view in self.sides.views],
             "by_label": list(self.sides.by_label),
             "first": self.first is not None,
-            "bytes": True,  # values of similar rows in a byte each, starts of letters in four
+            "compressed": True,
         }
 
     def arrays(self) -> Arrays:
         """The arrays that the schema declares."""
+        parts = self.parts()
+        mapped = {name: array for name, array in parts.items() if name.startswith(_MAPPED)}
+        rest = {name: array for name, array in parts.items() if name not in mapped}
+        return {**mapped, _COMPRESSED: compressed(rest)}
+
+    def parts(self) -> Arrays:
+        """The arrays of all parts but the letters of names, which are made of the names again."""
         arrays = prefixed("near.", self.sides.near.arrays()) | prefixed("beside.", self.sides.beside.arrays())
         if self.sides.names is not None:
             arrays |= prefixed(_NAMES, self.sides.names.arrays())
         if self.sides.phrases is not None:
             arrays |= prefixed(_PHRASES, self.sides.phrases.arrays())
-        if self.sides.letters is not None:
-            arrays |= prefixed(_LETTERS, self.sides.letters.stored())
         if self.sides.learned is not None:
             arrays |= prefixed(_LEARNED, self.sides.learned.arrays())
         if self.sides.network is not None:
@@ -185,6 +207,10 @@ class Ranked:
         favour: float,
     ) -> Ranked:
         """The ranked sides of saved arrays; ModelFileError if they do not fit together."""
+        if facts.get("compressed"):
+            small = expanded(arrays[_COMPRESSED], "ensemble")
+            arrays = {**small, **{name: array for name, array in arrays.items() if name != _COMPRESSED}}
+            check_arrays(Ranked.parts_schema(facts), arrays, sizes_of(trained_on), "ensemble")
         names = LabelWords.restore(part(_NAMES, arrays), trained_on) if facts["names"] else None
         phrases = NamePhrases.restore(part(_PHRASES, arrays)) if facts["phrases"] else None
         near = NearRows.restore(part("near.", arrays), trained_on)
@@ -198,10 +224,17 @@ class Ranked:
         with_vectors = [dense_rows.WITH_WORDS] if facts.get("dense") else []
         if not set(by_label) <= {"words", *(view.kind for view in views), *with_vectors}:
             raise ModelFileError(f"ensemble: there is no view {by_label!r:.80} for a member to see")
-        letters = LabelLetters.restore(part(_LETTERS, arrays), trained_on) if facts["letters"] else None
-        runs = [view.n_columns for view in views if view.kind == CHARACTERS]
-        if letters is not None and runs != [letters.weights.shape[0]]:
-            raise ModelFileError("ensemble: the characters of names are none of a view")
+        letters = None
+        if facts["letters"]:
+            characters = [view for view in views if view.kind == CHARACTERS]
+            if len(characters) != 1 or phrases is None:
+                raise ModelFileError("ensemble: the characters of names need names and a view of characters")
+            if facts.get("compressed"):
+                letters = LabelLetters.of(phrases.label_names, characters[0], 1)
+            else:
+                letters = LabelLetters.restore(part(_LETTERS, arrays), trained_on)
+            if characters[0].n_columns != letters.weights.shape[0]:
+                raise ModelFileError("ensemble: the characters of names are none of a view")
         nets = Network.restore(part(_NETWORK, arrays), trained_on) if facts.get("network") else None
         learned = None
         if facts.get("learned"):
@@ -221,6 +254,11 @@ class Ranked:
             return cls(sides, BoostedTrees.restore(part("ranker.", arrays), n_columns))
         first = BoostedTrees.restore(part("first.", arrays), n_columns)
         return cls(sides, BoostedTrees.restore(part("ranker.", arrays), n_columns + len(AGAIN)), first)
+
+
+def sizes_of(trained_on: TrainedOn) -> dict[str, int]:
+    """The sizes that all parts share."""
+    return {"n_rows": trained_on.n_rows, "n_features": trained_on.n_features, "n_labels": trained_on.n_labels}
 
 
 def likely(margins: Floats) -> Floats:

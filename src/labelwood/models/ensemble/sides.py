@@ -112,7 +112,10 @@ class Sides:
                 units=units, unit_scale=scale, unit_bias=bias, **self.learned.arrays(), n_near=learned_rows.N_NEAR,
                 most_proposed=learned_rows.MOST_PROPOSED,
             )  # fmt: skip
-        sides.beside(**self.beside.arrays(), n_sure=together.N_SURE, most_proposed=together.MOST_PROPOSED)
+        sides.beside(
+            **self.beside.arrays(), n_sure=together.N_SURE, most_proposed=together.MOST_PROPOSED,
+            most_unseen=together.MOST_UNSEEN,
+        )  # fmt: skip
         if self.names is not None:
             sides.names(
                 **self.names.arrays(), least_share=label_words.LEAST_SHARE, smallest_share=label_words.SMALLEST_SHARE,
@@ -169,9 +172,9 @@ class Sides:
             phrases = NamePhrases.of(data.label_words).judged(said, data.y)
         letters = None
         for view in views:
-            if view.kind == CHARACTERS and data.label_words is not None:
-                letters = LabelLetters.of(data.label_words, view, settings.n_threads)
-        near, beside = NearRows.of(data.x, data.y), Together.of(data.y)
+            if view.kind == CHARACTERS and phrases is not None:
+                letters = LabelLetters.of(phrases.label_names, view, settings.n_threads)
+        near, beside = NearRows.of(data.x, data.y), Together.of(data.y, data.label_words, settings.n_threads)
         network = Network.of(data.x, data.y, settings.seed, settings.n_threads)
         learned = LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads)
         dense = None if meant is None else DenseRows.of(meant, data.y, settings.n_threads)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
@@ -63,8 +62,8 @@ class TextView:
         rows.view(rules_of(tokens.parameters), tokens.lookup, idf, MOST_OF_ROW)
 
     def arrays(self) -> Arrays:
-        """The tokens and their frequencies, whole numbers in four bytes where they fit."""
-        return {name: narrow(array) for name, array in self.tokens.arrays().items()}
+        """The tokens and their frequencies."""
+        return self.tokens.arrays()
 
     def facts(self) -> dict[str, Any]:
         """The state beside the arrays: JSON values only."""
@@ -75,19 +74,13 @@ class TextView:
         """The view of saved arrays and facts; ModelFileError if they do not fit together."""
         if facts["kind"] not in KINDS:
             raise ModelFileError(f"ensemble: a view is one of {', '.join(KINDS)}, but is {facts['kind']!r:.40}")
+        # Earlier versions kept whole numbers in four bytes.
         wide = {name: array.astype(np.int64) if array.dtype == np.int32 else array for name, array in arrays.items()}
         tokens = FittedTfidf.restore(wide, facts["tokens"])
         given = tokens.parameters
         if given.hashing is not None or tokens.forms is not None or not given.sublinear_tf or given.norm != "l2":
             raise ModelFileError(f"ensemble: the {facts['kind']} of texts are weighed in a way that no version knows")
         return cls(facts["kind"], tokens)
-
-
-def narrow(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same numbers in four bytes each, if they are whole ones of eight that fit."""
-    if array.dtype != np.int64 or array.min(initial=0) < 0 or array.max(initial=0) > np.iinfo(np.int32).max:
-        return array
-    return array.astype(np.int32)
 
 
 def largest_of_rows(matrix: sparse.csr_matrix, n: int) -> sparse.csr_matrix:

@@ -1,13 +1,15 @@
-"""Together: labels that often stand beside those that a row surely has."""
+"""Together: labels that often stand beside those that a row surely has, or are called like them and have no row."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from labelwood.matrices import column_ids, row_pointers
+from labelwood.models.ensemble.alike_names import alike_unseen
 from labelwood.models.ensemble.pairs import pairs_of_matrix, ranks_within, restored_matrix
 from labelwood.models.fit_input import TrainedOn
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
@@ -15,6 +17,7 @@ from labelwood.storage.schema import ArrayRule, Arrays, Schema
 N_SURE = 5  # answers of a row whose companions are looked at
 N_KEPT = 20  # companions of a label
 MOST_PROPOSED = 20  # labels of a row
+MOST_UNSEEN = 10  # and labels without a training row
 _DOUBT = 3.0  # rows that are added to a label's own when a share is taken
 # beside: the shares of companions, each times the score of the label that they stand beside, added up
 COLUMNS = ("beside",)
@@ -33,8 +36,10 @@ class Together:
     shares: sparse.csr_matrix
 
     @classmethod
-    def of(cls, y: sparse.csr_matrix) -> Together:
-        """The companions of every label in the rows y."""
+    def of(
+        cls, y: sparse.csr_matrix, label_names: Sequence[str] | None = None, n_threads: int | None = None
+    ) -> Together:
+        """The companions of every label in the rows y; by their names, if they have some, of labels without a row."""
         counts = np.bincount(y.indices, minlength=y.shape[1])
         both = (y.T.tocsr().astype(np.float32) @ y.astype(np.float32)).tocsr()
         both.setdiag(0)
@@ -43,8 +48,11 @@ class Together:
         keys = pairs_of_matrix(both)
         rows = keys // both.shape[1]
         both.data /= (counts[rows] + _DOUBT).astype(np.float32)
+        unseen = None if label_names is None else alike_unseen(label_names, counts, both, n_threads)
         both.data[ranks_within(rows, both.data, keys) >= N_KEPT] = 0
         both.eliminate_zeros()
+        if unseen is not None:
+            both = (both + unseen).tocsr()
         both.sort_indices()
         return cls(both)
 
