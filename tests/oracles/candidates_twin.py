@@ -143,8 +143,26 @@ def margin_of(trees, item):
     return margin
 
 
+def numbers(seed, item):
+    """The numbers of native/rng.hpp for (seed, item), one after another."""
+    word = (1 << 64) - 1
+
+    def mixed(z):
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & word
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & word
+        return z ^ (z >> 31)
+
+    state = mixed(seed ^ mixed((item + 0x9E3779B97F4A7C15) & word)) ^ mixed(1)
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & word
+        yield mixed(state)
+
+
 def grown(bins, n_bins, hits, settings, n_trees, n_leaves):
-    """Boosted trees as arrays (feature, bin, left, value), leaf by leaf: the largest gain is split first."""
+    """Boosted trees as arrays (feature, bin, left, value), leaf by leaf: the largest gain is split first.
+
+    Every tree may ask the first features of a shuffled list, and learns from the items whose number is below the share.
+    """
     shape = (n_trees, 2 * n_leaves - 1)
     feature, cut, left = np.full(shape, -1), np.zeros(shape, int), np.zeros(shape, int)
     value = np.zeros(shape)
@@ -153,13 +171,22 @@ def grown(bins, n_bins, hits, settings, n_trees, n_leaves):
     for tree in range(n_trees):
         chance = 1 / (1 + np.exp(-margins))
         gradient, curvature = weights * (chance - hits), weights * chance * (1 - chance)
+        random, asked = numbers(settings["seed"], tree), list(range(len(bins)))
+        for last in range(len(bins) - 1, 0, -1):
+            other = ((next(random) >> 32) * (last + 1)) >> 32
+            asked[last], asked[other] = asked[other], asked[last]
+        asked = asked[: math.ceil(settings["feature_share"] * len(bins))]
+        learnt = np.full(len(hits), True)
+        if settings["item_share"] < 1:
+            learnt = np.array([(next(random) >> 11) * 2.0**-53 < settings["item_share"] for _ in hits])
 
         def worth(items, gradient=gradient, curvature=curvature):
             return gradient[items].sum() ** 2 / (curvature[items].sum() + settings["ridge"])
 
-        def best_split(items, worth=worth):
+        def best_split(items, worth=worth, asked=asked, learnt=learnt):
+            items = items[learnt[items]]
             best = (0.0, -1, 0)
-            for f in range(len(bins)):
+            for f in sorted(asked):
                 for b in range(n_bins[f] - 1):
                     low = items[bins[f, items] <= b]
                     high = items[bins[f, items] > b]
@@ -186,7 +213,7 @@ def grown(bins, n_bins, hits, settings, n_trees, n_leaves):
         nodes = {0: np.arange(len(hits))}
         for node in range(n_nodes):
             items = nodes[node]
-            step = -gradient[items].sum() / (curvature[items].sum() + settings["ridge"])
+            step = -gradient[items[learnt[items]]].sum() / (curvature[items[learnt[items]]].sum() + settings["ridge"])
             value[tree, node] = settings["rate"] * step
             if feature[tree, node] >= 0:
                 side = bins[feature[tree, node], items] <= cut[tree, node]

@@ -164,14 +164,15 @@ def test_margins_are_those_of_the_twin(n_items):
     np.testing.assert_allclose(margins, [twin.margin_of(trees, item) for item in items], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("negative_weight", [1.0, 2.5])
+@pytest.mark.parametrize(("negative_weight", "item_share", "feature_share"), [(1.0, 1.0, 1.0), (2.5, 0.6, 0.5)])
 @pytest.mark.parametrize("seed", range(3))
-def test_boosted_trees_are_those_of_the_twin(seed, negative_weight):
+def test_boosted_trees_are_those_of_the_twin(seed, negative_weight, item_share, feature_share):
     random = np.random.default_rng(seed)
     n_items, n_bins = 300, np.array([7, 12, 2], np.int32)
     bins = np.stack([random.integers(0, n, n_items) for n in n_bins]).astype(np.uint8)
     hits = (bins[0] + bins[1] * (bins[2] == 1) + random.normal(0, 3, n_items) > 9).astype(np.uint8)
     settings = {"min_items": 9, "rate": 0.3, "ridge": 2.0, "base": -0.4, "negative_weight": negative_weight}
+    settings |= {"item_share": item_share, "feature_share": feature_share, "seed": seed}
     n_trees, n_leaves = 4, 6
     shape = (n_trees, 2 * n_leaves - 1)
     feature, cut, left = np.full(shape, -1, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.int32)

@@ -10,12 +10,13 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import DataError, ModelFileError, ParamError
-from labelwood.models.ensemble import cross_fitting, dense_rows
+from labelwood.models.ensemble import cross_fitting, dense_rows, network
 from labelwood.models.ensemble.dense_rows import WITH_WORDS, DenseRows, MeantTexts, as_columns, inverse, product, spoken
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.near_rows import NearRows
+from labelwood.models.ensemble.network import N_NETWORKS, Network
 from labelwood.models.ensemble.pairs import beside_each_other
-from labelwood.models.ensemble.sides import Sides, column_names
+from labelwood.models.ensemble.sides import DENSE_NETWORK, Sides, column_names
 from labelwood.models.ensemble.static_vectors import StaticVectors
 from labelwood.models.ensemble.text_meaning import TextMeaning
 from labelwood.models.ensemble.together import Together
@@ -24,7 +25,7 @@ from labelwood.topk import empty
 tokenizers = pytest.importorskip("tokenizers")
 safetensors = pytest.importorskip("safetensors.numpy")
 
-N_LABELS, N_FORMS, WIDTH = 12, 400, 16
+N_LABELS, N_FORMS, WIDTH, N_HIDDEN = 12, 400, 16, 32
 
 
 def static_model(folder, seed=0):
@@ -63,6 +64,13 @@ def problem(seed, n_rows=1000):
 
 def settings_of(folder, **more):
     return {"n_threads": 1, "ranker_rows": 300, "views": "none", "encoder": "static", "text_model": str(folder), **more}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_networks():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network, "N_HIDDEN", N_HIDDEN)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +188,7 @@ def test_saved_and_loaded(trained, tmp_path):
     facts = loaded.fitted_.ranked.facts()["dense"]
     assert (facts["encoder"], facts["width"], len(facts["sha256"])) == ("static", WIDTH, 64)
     assert loaded.fitted_.ranked.sides.dense.rows.dtype == np.int8
+    assert loaded.fitted_.ranked.sides.dense_network.first.shape == (WIDTH, N_NETWORKS * N_HIDDEN)
 
 
 def test_same_seed_same_bytes_for_any_threads(trained, folder):
@@ -194,6 +203,7 @@ def test_an_explanation_names_the_similar_texts(trained):
     sides = [c.side for c in trained.explain(new, label).contributions]
     assert any("of the 10 most similar texts by meaning have it" in side for side in sides)
     assert any(side.startswith("the words and meaning say") for side in sides)
+    assert any(side.startswith("the network of meaning says") for side in sides)
 
 
 def test_one_classifier_a_label_sees_words_and_vectors_where_that_is_quick(trained, folder, monkeypatch):
@@ -209,6 +219,30 @@ def test_one_classifier_a_label_sees_words_and_vectors_where_that_is_quick(train
     monkeypatch.setattr(cross_fitting, "_BY_LABEL_WORK", N_LABELS * values)
     slower = Ensemble(**settings_of(folder)).fit(problem(0))
     assert slower.fitted_.ranked.sides.by_label == ("words",)
+
+
+def test_a_network_sees_the_vectors(trained):
+    sides = trained.fitted_.ranked.sides
+    assert sides.model_names[-1] == DENSE_NETWORK
+    new = problem(2, 300)
+    rows = sides.rows(new.features(), new.texts, 1)
+    top = sides.dense_network.best(as_columns(sides.dense.meaning.vectors(new.texts, 1)), 3, 1)
+    assert labelwood.evaluate(top, new.y, ks=(1,))["P@1"] > 90
+    keys, table = sides.table(rows, 1)
+    scores = table[:, sides.columns.index(f"{DENSE_NETWORK}: score")]
+    known = dict(zip(keys.tolist(), scores.tolist(), strict=True))
+    for row in range(len(top)):
+        assert known[row * N_LABELS + int(top.labels[row, 0])] == pytest.approx(float(top.scores[row, 0]))
+    with pytest.raises(ModelFileError, match="other features"):
+        Network.restore(sides.dense_network.arrays(), WIDTH + 1, trained.fitted_.trained_on)
+
+
+def test_a_model_of_before_has_no_network_of_the_vectors(trained):
+    ranked = trained.fitted_.ranked
+    without = replace(ranked, sides=replace(ranked.sides, dense_network=None))
+    assert not any(name.startswith("dense_network.") for name in without.arrays())
+    facts = {name: fact for name, fact in ranked.facts().items() if name != "dense_network"}
+    assert not any(name.startswith("dense_network.") for name in type(ranked).schema(facts))
 
 
 def test_another_encoder_is_refused(trained, tmp_path):

@@ -24,8 +24,8 @@ void bind_boosting(nb::module_& m) {
     m.def(
         "train_boosting",
         [](In2<std::uint8_t> bins, In<std::int32_t> n_bins, In<std::uint8_t> hits, std::int64_t min_items, double rate,
-           double ridge, double base, double negative_weight, int n_threads, Out2<std::int32_t> feature, Out2<std::int32_t> bin,
-           Out2<std::int32_t> left, Out2<float> value) {
+           double ridge, double base, double negative_weight, double item_share, double feature_share, std::uint64_t seed,
+           int n_threads, Out2<std::int32_t> feature, Out2<std::int32_t> bin, Out2<std::int32_t> left, Out2<float> value) {
             const std::size_t n_features = bins.shape(0), n_items = bins.shape(1);
             need(n_items >= 1 && n_items <= INT32_MAX && hits.shape(0) == n_items, "one hit an item");
             need(n_features >= 1 && n_bins.shape(0) == n_features, "one number of bins a feature");
@@ -39,14 +39,15 @@ void bind_boosting(nb::module_& m) {
                      left.shape(1) == n_nodes && value.shape(0) == n_trees && value.shape(1) == n_nodes,
                  "the trees' arrays must be (n_trees, 2 n_leaves - 1)");
             need(min_items >= 1 && rate > 0 && ridge > 0 && negative_weight > 0, "min_items, rate, ridge and negative_weight must be positive");
+            need(item_share > 0 && item_share <= 1 && feature_share > 0 && feature_share <= 1, "item_share and feature_share are above 0, at most 1");
             const BinnedItems items{bins.data(), n_bins.data(), hits.data(), static_cast<std::int64_t>(n_items),
                                     static_cast<std::int32_t>(n_features)};
             const BoostingSettings settings{static_cast<std::int32_t>(n_trees), static_cast<std::int32_t>(n_nodes + 1) / 2,
-                                            min_items, rate, ridge, base, negative_weight, n_threads};
+                                            min_items, rate, ridge, base, negative_weight, item_share, feature_share, seed, n_threads};
             WithoutGil released;
             train_boosting(items, settings, {feature.data(), bin.data(), left.data(), value.data()});
         },
-        "bins"_a, "n_bins"_a, "hits"_a, "min_items"_a, "rate"_a, "ridge"_a, "base"_a, "negative_weight"_a, "n_threads"_a, "feature"_a, "bin"_a,
+        "bins"_a, "n_bins"_a, "hits"_a, "min_items"_a, "rate"_a, "ridge"_a, "base"_a, "negative_weight"_a, "item_share"_a, "feature_share"_a, "seed"_a, "n_threads"_a, "feature"_a, "bin"_a,
         "left"_a, "value"_a,
         "Fill the trees' arrays (n_trees, 2 n_leaves - 1) by boosting on features in bins (n_features, n_items); logistic loss.");
     nb::class_<TreesHolder>(m, "BoostedTrees", "Boosted trees, packed for answering.")

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "rng.hpp"
 
 namespace lw {
 namespace {
@@ -28,10 +29,16 @@ struct Split {
     std::int32_t feature = -1, bin = 0;
 };
 
-// A leaf that may be split: its items are a range of the order.
+// Places of the order.
+struct Range {
+    std::int64_t begin, end;
+    std::int64_t size() const { return end - begin; }
+};
+
+// A leaf that may be split: the items that the tree learns from, and the others that come to it.
 struct Leaf {
     std::int32_t node;
-    std::int64_t begin, end;
+    Range learnt, others;
     std::vector<Sums> histogram;  // (n_features, kBins)
     Sums total;
     Split best;
@@ -41,7 +48,7 @@ class Grower {
 public:
     Grower(const BinnedItems& items, const BoostingSettings& settings)
         : items_(items), settings_(settings), margin_(items.n_items, settings.base), steps_(items.n_items),
-          ordered_(items.n_items), order_(items.n_items), spare_(items.n_items) {}
+          ordered_(items.n_items), order_(items.n_items), spare_(items.n_items), asked_(items.n_features) {}
 
     void grow(const BoostedTrees& trees, std::int32_t tree) {
         const std::int64_t offset = static_cast<std::int64_t>(tree) * (2 * settings_.n_leaves - 1);
@@ -50,9 +57,9 @@ public:
             const double weight = items_.hits[i] ? 1 : settings_.negative_weight;
             steps_[i] = {static_cast<float>(weight * (p - items_.hits[i])), static_cast<float>(weight * p * (1 - p))};
         });
-        std::iota(order_.begin(), order_.end(), 0);
+        const std::int64_t n_learnt = draw(tree);
         std::vector<Leaf> leaves;
-        leaves.push_back({0, 0, items_.n_items, {}, {}, {}});
+        leaves.push_back({0, {0, n_learnt}, {n_learnt, items_.n_items}, {}, {}, {}});
         fill(leaves[0]);
         write(trees, offset, leaves[0]);
         std::int32_t n_nodes = 1;
@@ -63,14 +70,15 @@ public:
             if (leaves[chosen].best.feature < 0) break;
             check_interrupt();
             Leaf parent = std::move(leaves[chosen]);
-            const std::int64_t middle = divide(parent);
+            const std::int64_t middle = divide(parent.learnt, parent.best), others = divide(parent.others, parent.best);
             trees.feature[offset + parent.node] = parent.best.feature;
             trees.bin[offset + parent.node] = parent.best.bin;
             trees.left[offset + parent.node] = n_nodes;
-            Leaf left{n_nodes, parent.begin, middle, {}, {}, {}}, right{n_nodes + 1, middle, parent.end, {}, {}, {}};
+            Leaf left{n_nodes, {parent.learnt.begin, middle}, {parent.others.begin, others}, {}, {}, {}};
+            Leaf right{n_nodes + 1, {middle, parent.learnt.end}, {others, parent.others.end}, {}, {}, {}};
             n_nodes += 2;
             // The histogram of the larger child is what the smaller one leaves of the parent's.
-            Leaf& small = middle - parent.begin <= parent.end - middle ? left : right;
+            Leaf& small = left.learnt.size() <= right.learnt.size() ? left : right;
             Leaf& large = &small == &left ? right : left;
             fill(small);
             large.histogram = std::move(parent.histogram);
@@ -79,6 +87,8 @@ public:
                 large.histogram[b].curvature -= small.histogram[b].curvature;
                 large.histogram[b].n -= small.histogram[b].n;
             }
+            large.total = {parent.total.gradient - small.total.gradient, parent.total.curvature - small.total.curvature,
+                           parent.total.n - small.total.n};
             search(large);
             write(trees, offset, left);
             write(trees, offset, right);
@@ -87,20 +97,49 @@ public:
         }
         for (const Leaf& leaf : leaves) {
             const double step = trees.value[offset + leaf.node];
-            for (std::int64_t i = leaf.begin; i < leaf.end; ++i) margin_[order_[i]] += step;
+            for (const Range& range : {leaf.learnt, leaf.others})
+                for (std::int64_t i = range.begin; i < range.end; ++i) margin_[order_[i]] += step;
         }
     }
 
 private:
+    // Draws the features that a tree may ask and the items that it learns from: these come first in the order, both kinds
+    // rising. Gives back how many they are.
+    std::int64_t draw(std::int32_t tree) {
+        Rng random(settings_.seed, static_cast<std::uint64_t>(tree));
+        std::vector<std::int32_t> features(asked_.size());
+        std::iota(features.begin(), features.end(), 0);
+        random.shuffle(features.data(), static_cast<std::uint32_t>(features.size()));
+        const auto n_asked = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(settings_.feature_share * static_cast<double>(features.size()))));
+        for (std::size_t i = 0; i < features.size(); ++i) asked_[features[i]] = i < n_asked;
+        std::int64_t n_learnt = 0, n_others = 0;
+        for (std::int64_t i = 0; i < items_.n_items; ++i) {
+            if (settings_.item_share >= 1 || random.uniform() < settings_.item_share) {
+                order_[n_learnt++] = static_cast<std::int32_t>(i);
+            } else {
+                spare_[n_others++] = static_cast<std::int32_t>(i);
+            }
+        }
+        std::copy(spare_.begin(), spare_.begin() + n_others, order_.begin() + n_learnt);
+        return n_learnt;
+    }
+
     // The histogram of a leaf by adding up its items, one feature a task: the sums do not depend on the threads.
     void fill(Leaf& leaf) {
         leaf.histogram.assign(static_cast<std::size_t>(items_.n_features) * kBins, {});
         // Brought into the leaf's order once, not for every feature.
-        for (std::int64_t i = leaf.begin; i < leaf.end; ++i) ordered_[i] = steps_[order_[i]];
+        const auto [begin, end] = leaf.learnt;
+        for (std::int64_t i = begin; i < end; ++i) {
+            const Step step = ordered_[i] = steps_[order_[i]];
+            leaf.total.gradient += step.gradient;
+            leaf.total.curvature += step.curvature;
+        }
+        leaf.total.n = leaf.learnt.size();
         parallel_for(items_.n_features, settings_.n_threads, 1, [&](std::int64_t f, int) {
+            if (!asked_[f]) return;
             Sums* sums = leaf.histogram.data() + f * kBins;
             const std::uint8_t* bins = items_.bins + f * items_.n_items;
-            for (std::int64_t i = leaf.begin; i < leaf.end; ++i) {
+            for (std::int64_t i = leaf.learnt.begin; i < leaf.learnt.end; ++i) {
                 Sums& sum = sums[bins[order_[i]]];
                 sum.gradient += ordered_[i].gradient;
                 sum.curvature += ordered_[i].curvature;
@@ -111,15 +150,10 @@ private:
     }
 
     void search(Leaf& leaf) const {
-        leaf.total = {};
-        for (int b = 0; b < kBins; ++b) {
-            leaf.total.gradient += leaf.histogram[b].gradient;
-            leaf.total.curvature += leaf.histogram[b].curvature;
-            leaf.total.n += leaf.histogram[b].n;
-        }
         leaf.best = {};
         const double whole = worth(leaf.total);
         for (std::int32_t f = 0; f < items_.n_features; ++f) {
+            if (!asked_[f]) continue;
             const Sums* sums = leaf.histogram.data() + static_cast<std::size_t>(f) * kBins;
             Sums left, right;
             for (std::int32_t b = 0; b + 1 < items_.n_bins[f]; ++b) {
@@ -146,12 +180,12 @@ private:
     }
 
     // Items of the left child first, both in their order; gives back where the right ones begin.
-    std::int64_t divide(const Leaf& leaf) {
-        const std::uint8_t* bins = items_.bins + static_cast<std::int64_t>(leaf.best.feature) * items_.n_items;
-        std::int64_t left = leaf.begin, right = 0;
-        for (std::int64_t i = leaf.begin; i < leaf.end; ++i) {
+    std::int64_t divide(const Range& range, const Split& split) {
+        const std::uint8_t* bins = items_.bins + static_cast<std::int64_t>(split.feature) * items_.n_items;
+        std::int64_t left = range.begin, right = 0;
+        for (std::int64_t i = range.begin; i < range.end; ++i) {
             const std::int32_t item = order_[i];
-            if (bins[item] <= leaf.best.bin) {
+            if (bins[item] <= split.bin) {
                 order_[left++] = item;
             } else {
                 spare_[right++] = item;
@@ -166,6 +200,7 @@ private:
     std::vector<double> margin_;
     std::vector<Step> steps_, ordered_;
     std::vector<std::int32_t> order_, spare_;
+    std::vector<std::uint8_t> asked_;  // 1 for the features that the tree may ask
 };
 
 }  // namespace

@@ -22,6 +22,9 @@ struct BoostingSettings {
     double ridge;            // added to the second derivatives of a leaf
     double base;             // the margin before the first tree
     double negative_weight;  // how much an item counts that is not right
+    double item_share;       // of the items that a tree learns from, drawn anew for every tree
+    double feature_share;    // of the features that a tree may ask, at least one, drawn anew for every tree
+    std::uint64_t seed;      // of both draws
     int n_threads;
 };
 

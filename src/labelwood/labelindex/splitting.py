@@ -49,9 +49,7 @@ class Splitter:
     """Splits slices of a permutation of the labels by the vectors (and frequencies) of the labels."""
 
     @classmethod
-    def of(
-        cls, vectors: Any, frequencies: Float64 | None = None, cover_frequencies: Float64 | None = None
-    ) -> Splitter:
+    def of(cls, vectors: Any, frequencies: Float64 | None = None, cover_frequencies: Float64 | None = None) -> Splitter:
         """The splitter of these vectors; vectors that are a splitter themselves split on their own."""
         if isinstance(vectors, Splitter):
             return vectors.with_frequencies(frequencies, cover_frequencies)

@@ -283,7 +283,10 @@ def ranking_memory(settings: EnsembleParams, planned: Mapping[str, PlannedMember
     # The rows of views are not known before the texts are read: all have the most tokens that a row keeps.
     views = len(kinds) * (3 * 12 * MOST_OF_ROW * n_rows + 3 * model)
     networks = network_memory(n_rows, data.x.shape[1], data.n_labels)
-    vectors = 0 if settings.encoder == NO_ENCODER else (3 * 16 * n_rows + 8 * data.n_labels) * WIDTH_GUESS
-    n_columns = len(column_names(("words", *kinds, "", "", ""), learned=True, dense=True)) + len(AGAIN)
+    vectors = 0
+    if settings.encoder != NO_ENCODER:
+        vectors = (3 * 16 * n_rows + 8 * data.n_labels) * WIDTH_GUESS
+        networks += network_memory(n_rows, WIDTH_GUESS, data.n_labels)
+    n_columns = len(column_names(("words", *kinds, "", "", "", ""), learned=True, dense=True)) + len(AGAIN)
     table = n_pairs * (3 * 2 * 4 * n_columns + 60)
     return int(model + rows + views + networks + vectors + table)

@@ -91,7 +91,7 @@ class FittedEnsemble(Fitted[EnsembleParams]):
                 "trees of the ranker": len(self.ranked.ranker.feature),
                 "similar rows, values kept": len(sides.near.values),
                 "numbers of a row in the learned space": 0 if sides.learned is None else sides.learned.rows.shape[1],
-                "hidden units of networks": 0 if sides.network is None else len(sides.network.first_bias),
+                "hidden units of networks": sum(len(network.first_bias) for network in sides.networks),
                 "numbers of a text's dense vector": 0 if sides.dense is None else sides.dense.width,
                 "words of label names": 0 if sides.names is None else sides.names.names.shape[0],
                 "names looked for in texts": 0 if sides.phrases is None else len(sides.phrases.label_names),

@@ -31,6 +31,12 @@ SCHEMA: Schema = {
     "second_scale": ArrayRule("float32", ("n_hidden",), finite=True),
     "second_bias": ArrayRule("float32", ("n_labels",), finite=True),
 }
+# Networks that see dense vectors: their inputs are not the model's features.
+DENSE_SCHEMA: Schema = {
+    **SCHEMA,
+    "first": ArrayRule("int8", ("n_dims", "n_hidden")),
+    "first_scale": ArrayRule("float32", ("n_dims",), finite=True),
+}
 
 Bytes = npt.NDArray[np.int8]
 Floats = npt.NDArray[np.float32]
@@ -85,9 +91,9 @@ class Network:
         return {name: getattr(self, name) for name in SCHEMA}
 
     @classmethod
-    def restore(cls, arrays: Arrays, trained_on: TrainedOn) -> Network:
+    def restore(cls, arrays: Arrays, n_features: int, trained_on: TrainedOn) -> Network:
         """The networks of saved arrays; ModelFileError if they are of other features or labels."""
-        if len(arrays["first"]) != trained_on.n_features or len(arrays["second_bias"]) != trained_on.n_labels:
+        if len(arrays["first"]) != n_features or len(arrays["second_bias"]) != trained_on.n_labels:
             raise ModelFileError("ensemble: the network is one of other features or labels")
         return cls(*(arrays[name] for name in SCHEMA))
 

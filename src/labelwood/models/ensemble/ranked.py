@@ -32,7 +32,7 @@ from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.network import Network
 from labelwood.models.ensemble.pairs import Floats
-from labelwood.models.ensemble.sides import AGAIN, BY_LABEL, NETWORK, Sides, groups
+from labelwood.models.ensemble.sides import AGAIN, BY_LABEL, DENSE_NETWORK, NETWORK, Sides, groups
 from labelwood.models.ensemble.text_view import CHARACTERS, KINDS, TextView
 from labelwood.models.ensemble.together import Together
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
@@ -43,7 +43,7 @@ from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, check_arra
 from labelwood.topk import TopK
 
 _NAMES, _PHRASES, _LETTERS, _LEARNED, _NETWORK, _VIEW = "names.", "phrases.", "letters.", "learned.", "network.", "view"
-_DENSE = "dense."
+_DENSE, _DENSE_NETWORK = "dense.", "dense_network."
 _COMPRESSED = "compressed"
 # Arrays that grow with the rows: they stay as they are, to be mapped and not read into memory.
 _MAPPED = ("near.codes", "near.values", _DENSE)
@@ -150,6 +150,8 @@ class Ranked:
             rules |= under(_NETWORK, network.SCHEMA)
         if facts.get("dense"):
             rules |= under(_DENSE, dense_rows.SCHEMA)
+        if facts.get("dense_network"):
+            rules |= under(_DENSE_NETWORK, network.DENSE_SCHEMA)
         for number in range(len(facts["views"])):
             rules[f"{_VIEW}{number}."] = PART
         if facts.get("first"):
@@ -165,6 +167,7 @@ class Ranked:
             "learned": self.sides.learned is not None,
             "network": self.sides.network is not None,
             "dense": None if self.sides.dense is None else self.sides.dense.facts(),
+            "dense_network": self.sides.dense_network is not None,
             "views": [view.facts() for view in self.sides.views],
             "by_label": list(self.sides.by_label),
             "first": self.first is not None,
@@ -191,6 +194,8 @@ class Ranked:
             arrays |= prefixed(_NETWORK, self.sides.network.arrays())
         if self.sides.dense is not None:
             arrays |= prefixed(_DENSE, self.sides.dense.arrays())
+        if self.sides.dense_network is not None:
+            arrays |= prefixed(_DENSE_NETWORK, self.sides.dense_network.arrays())
         for number, view in enumerate(self.sides.views):
             arrays |= prefixed(f"{_VIEW}{number}.", view.arrays())
         if self.first is not None:
@@ -235,18 +240,23 @@ class Ranked:
                 letters = LabelLetters.restore(part(_LETTERS, arrays), trained_on)
             if characters[0].n_columns != letters.weights.shape[0]:
                 raise ModelFileError("ensemble: the characters of names are none of a view")
-        nets = Network.restore(part(_NETWORK, arrays), trained_on) if facts.get("network") else None
+        nets = None
+        if facts.get("network"):
+            nets = Network.restore(part(_NETWORK, arrays), trained_on.n_features, trained_on)
         learned = None
         if facts.get("learned"):
             n_units = 0 if nets is None else len(nets.first_bias)
             learned = LearnedRows.restore(part(_LEARNED, arrays), trained_on, n_units)
-        dense = None
+        dense = dense_network = None
         if facts.get("dense"):  # earlier versions had none
             dense = DenseRows.restore(part(_DENSE, arrays), facts["dense"], trained_on)
+        if dense is not None and facts.get("dense_network"):
+            dense_network = Network.restore(part(_DENSE_NETWORK, arrays), dense.width, trained_on)
         counts = trained_on.label_counts
         sides = Sides(
-            models, near, names, beside, counts, phrases, views, letters, by_label, learned, nets, dense, favour
-        )
+            models, near, names, beside, counts, phrases, views, letters, by_label, learned, nets, dense, favour,
+            dense_network,
+        )  # fmt: skip
         if [model.n_features for model in models] != sides.widths or models[0].n_features != trained_on.n_features:
             raise ModelFileError("ensemble: the members of a ranker see other columns")
         n_columns = len(sides.columns)
@@ -284,6 +294,8 @@ def told(group: str, item: Mapping[str, float]) -> str:
         return f"the {group.removesuffix(BY_LABEL)} say {item[f'{group}: score']:.2f}{how}"
     if group == NETWORK:
         return f"the network says {item['network: score']:.2f}"
+    if group == DENSE_NETWORK:
+        return f"the network of meaning says {item[f'{DENSE_NETWORK}: score']:.2f}"
     if group == "similar rows":
         return f"{item['similar rows: first five']:.0f} of the 5 most similar rows have it"
     if group == "learned":

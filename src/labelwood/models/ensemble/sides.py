@@ -26,7 +26,7 @@ from labelwood.models.ensemble import (
     together,
 )
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.dense_rows import WITH_WORDS, DenseRows, MeantTexts, with_words
+from labelwood.models.ensemble.dense_rows import WITH_WORDS, DenseRows, MeantTexts, as_columns, with_words
 from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.learned_rows import LearnedRows
@@ -44,7 +44,7 @@ from labelwood.topk import TopK, empty
 
 MODEL_LABELS = 50  # labels that a model inside is asked for
 _MODEL = ("score", "rank", "of the best")
-NETWORK = "network"  # what the answers of networks are called
+NETWORK, DENSE_NETWORK = "network", "network of meaning"  # what the answers of networks are called
 BY_LABEL = ", label by label"  # behind the name of what a model of one classifier a label sees
 # What a first ranker's chances say of a candidate: its own and its rank; how often it stands beside the ten likeliest
 # labels, weighed by their chances, and beside each of the first three; the largest chance and the sum of all.
@@ -101,6 +101,7 @@ class Sides:
     network: Network | None = None  # where features, and rows times labels, are few
     dense: DenseRows | None = None  # what texts mean, if there is an encoder
     favour: float = 0.0  # 0: what is most likely first; 1: rare labels count more, by their inverse propensity
+    dense_network: Network | None = None  # what sees dense vectors, where rows times labels are few
     _native: _native.CandidateSides = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -177,7 +178,10 @@ class Sides:
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y, data.label_words, settings.n_threads)
         network = Network.of(data.x, data.y, settings.seed, settings.n_threads)
         learned = LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads)
-        dense = None if meant is None else DenseRows.of(meant, data.y, settings.n_threads)
+        dense = dense_network = None
+        if meant is not None:
+            dense = DenseRows.of(meant, data.y, settings.n_threads)
+            dense_network = Network.of(as_columns(meant.rows), data.y, settings.seed, settings.n_threads)
         return cls(
             models,
             near,
@@ -192,6 +196,7 @@ class Sides:
             network,
             dense,
             settings.favour,
+            dense_network,
         )
 
     def _units(self) -> tuple[npt.NDArray[np.int8], Floats, Floats]:
@@ -219,7 +224,14 @@ class Sides:
     def model_names(self) -> tuple[str, ...]:
         """What each model is called; the networks come last."""
         by_label = (f"{seen}{BY_LABEL}" for seen in self.by_label)
-        return "words", *self.kinds, *by_label, *([NETWORK] if self.network is not None else [])
+        of_features = [NETWORK] if self.network is not None else []
+        of_meaning = [DENSE_NETWORK] if self.dense_network is not None else []
+        return "words", *self.kinds, *by_label, *of_features, *of_meaning
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """The networks that there are, of features and of dense vectors."""
+        return tuple(network for network in (self.network, self.dense_network) if network is not None)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -305,9 +317,13 @@ class Sides:
     def seen(self, rows: sparse.csr_matrix, model: int) -> sparse.csr_matrix:
         """The columns that one of the models sees."""
         if model >= len(self.models) - len(self.by_label) and self.by_label[model - len(self.models)] == WITH_WORDS:
-            return with_words(rows[:, : self.n_features], rows[:, self._first_said + self._n_said :])
+            return with_words(rows[:, : self.n_features], self._vectors(rows))
         begin, end = self._columns[model]
         return rows if (begin, end) == (0, rows.shape[1]) else rows[:, begin:end]
+
+    def _vectors(self, rows: sparse.csr_matrix) -> sparse.csr_matrix:
+        """The columns of the dense vectors."""
+        return rows[:, self._first_said + self._n_said :]
 
     def _answer(self, rows: sparse.csr_matrix, model: int, k: int, n_threads: int | None) -> TopK:
         """The k best labels that one of the models gives each row."""
@@ -351,6 +367,8 @@ class Sides:
         answers = [self._answer(rows, model, k, n_threads) for model in range(len(self.models))]
         if self.network is not None:
             answers.append(self.network.best(rows, k, n_threads))
+        if self.dense_network is not None:
+            answers.append(self.dense_network.best(self._vectors(rows), k, n_threads))
         labels, scores = answers[0].labels, answers[0].scores
         if len(answers) > 1:
             labels, scores = np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])
