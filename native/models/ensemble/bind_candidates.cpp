@@ -179,11 +179,10 @@ struct SidesHolder {
         sides.letters = {kept.back().rows(sides.n_labels), first_column, least_share, most_proposed};
     }
 
-    void beside(In<std::int64_t> starts, In<std::int32_t> labels, In<float> shares, std::int32_t n_sure, std::int32_t most_proposed,
-                std::int32_t most_unseen) {
-        need(n_sure >= 0 && most_proposed >= 0 && most_unseen >= 0, "numbers must be positive");
+    void beside(In<std::int64_t> starts, In<std::int32_t> labels, In<float> shares, std::int32_t n_sure, std::int32_t most_proposed) {
+        need(n_sure >= 0 && most_proposed >= 0, "numbers must be positive");
         kept.emplace_back(starts, labels, shares, sides.n_labels, sides.n_labels);
-        sides.beside = {kept.back().rows(sides.n_labels), n_sure, most_proposed, most_unseen};
+        sides.beside = {kept.back().rows(sides.n_labels), n_sure, most_proposed};
     }
 
     void phrases(In<float> right) { sides.phrase_right = label_array(right); }
@@ -404,7 +403,7 @@ void bind_candidates(nb::module_& m) {
              "The words of label names.")
         .def("letters", &SidesHolder::letters, "starts"_a, "labels"_a, "weights"_a, "first_column"_a, "least_share"_a, "most_proposed"_a,
              "The runs of characters of label names.")
-        .def("beside", &SidesHolder::beside, "starts"_a, "labels"_a, "shares"_a, "n_sure"_a, "most_proposed"_a, "most_unseen"_a,
+        .def("beside", &SidesHolder::beside, "starts"_a, "labels"_a, "shares"_a, "n_sure"_a, "most_proposed"_a,
              "The companions of every label.")
         .def("phrases", &SidesHolder::phrases, "right"_a, "How often a name in the text was right.")
         .def("favour", &SidesHolder::favour, "weights"_a, "What the chance of each label is multiplied with.")

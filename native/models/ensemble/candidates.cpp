@@ -481,8 +481,7 @@ private:
         }
     }
 
-    // Adds up the companions of the first model's best answers; the strongest become candidates, and apart from them the strongest
-    // without a training row, whose shares are guessed from names.
+    // Adds up the companions of the first model's best answers; the strongest become candidates.
     void ask_companions() {
         const BesideSide& beside = sides_.beside;
         room_.touched_beside.clear();
@@ -495,14 +494,11 @@ private:
                 room_.beside_sums[companion] += score * beside.shares.values[p];
             }
         }
-        for (const bool has_rows : {true, false}) {
-            room_.order.clear();
-            for (const std::int32_t label : room_.touched_beside)
-                if ((sides_.label_rows[label] > 0) == has_rows) room_.order.push_back({room_.beside_sums[label], label});
-            const auto n = std::min<std::size_t>(room_.order.size(), static_cast<std::size_t>(has_rows ? beside.most_proposed : beside.most_unseen));
-            std::partial_sort(room_.order.begin(), room_.order.begin() + static_cast<std::ptrdiff_t>(n), room_.order.end(), better);
-            for (std::size_t i = 0; i < n; ++i) candidate(room_.order[i].label);
-        }
+        room_.order.clear();
+        for (const std::int32_t label : room_.touched_beside) room_.order.push_back({room_.beside_sums[label], label});
+        const auto n = std::min<std::size_t>(room_.order.size(), static_cast<std::size_t>(beside.most_proposed));
+        std::partial_sort(room_.order.begin(), room_.order.begin() + n, room_.order.end(), better);
+        for (std::size_t i = 0; i < n; ++i) candidate(room_.order[i].label);
     }
 
     void fill_names() {

@@ -76,7 +76,7 @@ struct LetterSide {
 // The companions of every label.
 struct BesideSide {
     SparseRows shares;
-    std::int32_t n_sure, most_proposed, most_unseen;  // answers that are looked at; labels with training rows, and without, that are proposed
+    std::int32_t n_sure, most_proposed;
 };
 
 struct Sides {

@@ -113,10 +113,7 @@ class Sides:
                 units=units, unit_scale=scale, unit_bias=bias, **self.learned.arrays(), n_near=learned_rows.N_NEAR,
                 most_proposed=learned_rows.MOST_PROPOSED,
             )  # fmt: skip
-        sides.beside(
-            **self.beside.arrays(), n_sure=together.N_SURE, most_proposed=together.MOST_PROPOSED,
-            most_unseen=together.MOST_UNSEEN,
-        )  # fmt: skip
+        sides.beside(**self.beside.arrays(), n_sure=together.N_SURE, most_proposed=together.MOST_PROPOSED)
         if self.names is not None:
             sides.names(
                 **self.names.arrays(), least_share=label_words.LEAST_SHARE, smallest_share=label_words.SMALLEST_SHARE,

@@ -17,7 +17,6 @@ from labelwood.storage.schema import ArrayRule, Arrays, Schema
 N_SURE = 5  # answers of a row whose companions are looked at
 N_KEPT = 20  # companions of a label
 MOST_PROPOSED = 20  # labels of a row
-MOST_UNSEEN = 10  # and labels without a training row
 _DOUBT = 3.0  # rows that are added to a label's own when a share is taken
 # beside: the shares of companions, each times the score of the label that they stand beside, added up
 COLUMNS = ("beside",)
