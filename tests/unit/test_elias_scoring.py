@@ -26,7 +26,7 @@ from labelwood.models.neural.elias.calibration import (
 from labelwood.models.neural.elias.ranker import ranker_nodes, ranker_options, train_ranker
 from labelwood.models.neural.elias.search import top_of
 from labelwood.models.neural.elias.settings import ELIASParams
-from labelwood.models.neural.elias.sizes import index_sizes
+from labelwood.models.neural.elias.sizes import index_sizes, voting_trees
 from labelwood.progress import SILENT
 from labelwood.topk import TopK
 
@@ -61,6 +61,21 @@ def test_given_sizes_win():
     sizes = index_sizes(1000, ELIASParams(n_clusters=8, beam=3, kappa=200, shortlist=50, alpha=2.0, beta=9.0))
     assert (sizes.n_clusters, sizes.beam, sizes.kappa, sizes.shortlist) == (8, 3, 200, 50)
     assert (sizes.alpha, sizes.beta) == (2.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "settings", "n_trees"),
+    [
+        (49_999, {}, 1),
+        (50_000, {}, 3),
+        (50_000, {"n_models": 5}, 5),
+        (100, {"n_models": 2}, 2),
+        (100_000, {"trees": 1}, 1),
+        (100_000, {"trees": 0}, 0),
+    ],
+)
+def test_three_trees_vote_where_labels_are_many(n_labels, settings, n_trees):
+    assert voting_trees(ELIASParams(**settings), n_labels) == n_trees
 
 
 def test_the_tree_finds_steps(random):

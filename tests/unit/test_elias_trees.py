@@ -11,6 +11,7 @@ from labelwood.models.neural.elias import tree_votes
 from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_forests
 from labelwood.models.persistence import restored, state_of
 from labelwood.progress import SILENT
+from labelwood.report.elias_parts import part_answers
 
 pytestmark = pytest.mark.torch
 QUICK = {"dim": 8, "warm_epochs": 0, "stage1_epochs": 1, "stage2_epochs": 1, "n_threads": 1, "candidates": 5}
@@ -74,6 +75,14 @@ def test_trees_vote_where_they_are_better(rows, voting):
     assert without.fitted_.votes is None
     figures = [labelwood.evaluate(model.predict(x, 5), y)["P@1"] for model in (voting, without)]
     assert figures[0] > figures[1] + 10
+
+
+def test_all_trees_beside_one_index_are_told_as_a_part(rows):
+    x, y = rows
+    model = labelwood.ELIAS(trees=2, C=1e-6, **QUICK).fit(x, y)
+    assert model.structure()["linear trees"] == 2
+    parts = dict(part_answers(model.fitted_, x[:50], 1))
+    np.testing.assert_array_equal(parts["+ vote of linear trees"].labels[:, :5], model.predict(x[:50], 5).labels)
 
 
 def test_a_row_alone_and_in_a_batch(rows, voting):

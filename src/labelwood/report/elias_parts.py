@@ -65,9 +65,10 @@ def _ranked(
     scores = scoring.scores(log_p, log_q(margins), state.trained_on.label_counts[np.maximum(labels, 0)])
     yield "+ calibration", TopK(*top_of(labels, scores, PLACES))
     if state.votes is not None:
-        # The first tree of each forest is the one that a model with one index has.
-        alone = TreeVotes(tuple(_first_tree(forest) for forest in state.votes.forests), state.votes.weight)
-        voted = alone.added(rows, labels, np.where(labels < 0, 0.0, scores), n_threads)
+        voters = state.votes
+        if len(state.members) > 1:  # as a model with one index has them: of each forest the first tree
+            voters = TreeVotes(tuple(_first_tree(forest) for forest in voters.forests), voters.weight)
+        voted = voters.added(rows, labels, np.where(labels < 0, 0.0, scores), n_threads)
         yield "+ vote of linear trees", TopK(*top_of(*voted, PLACES))
 
 

@@ -93,9 +93,10 @@ class DXMLParams(Params):
 # Zhang et al., ICMR 2018: the graph and the targets of algorithm 1, the answers of algorithm 2, "Network Structure" and
 # "Hyper-parameter Setting" of section 4.1 (small-scale data sets). Not given there, and chosen on held-out training
 # rows of Bibtex and Delicious: the settings of DeepWalk, whether rows are scaled, epochs, batch size, the share of
-# dropout, and where the weights begin. An output at length 1 lets no decay of weights restrain the network: from the
-# usual start it knows its rows by heart before it generalises. With a large last layer the features' weights do the
-# learning, and with open units nearly as in a linear map. Validation chooses k; of equal votes the nearer rows' win.
+# dropout, where the weights begin, and the number of clusters. An output at length 1 lets no decay of weights restrain
+# the network: from the usual start it knows its rows by heart before it generalises. With a large last layer the
+# features' weights do the learning, and with open units nearly as in a linear map. Validation chooses k; of equal votes
+# the nearer rows' win.
 _SMALL_SCALE: Mapping[str, Any] = {
     "dim": 100,
     "embedding": "deepwalk",
@@ -123,6 +124,7 @@ _SMALL_SCALE: Mapping[str, Any] = {
     "start": 0.05,
     "bias_start": 0.1,
     "out_start": 8.0,
+    "n_clusters": 1,
     "nprobe": 1,
     "n_neighbors": None,
     "temperature": 1000.0,
@@ -131,5 +133,5 @@ _SMALL_SCALE: Mapping[str, Any] = {
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": _SMALL_SCALE,
     # The same sections, large-scale data sets.
-    "paper-large": {**_SMALL_SCALE, "dim": 300, "hidden": 512},
+    "paper-large": {**_SMALL_SCALE, "dim": 300, "hidden": 512, "n_clusters": None},
 }

@@ -111,7 +111,8 @@ class ELIASParams(Params):
     )
     trees: int | None = param(
         None,
-        "linear trees that vote beside the ranker if held-out rows want them; None: as many as indexes, 0: none",
+        "linear trees that vote beside the ranker if held-out rows want them; None: as many as indexes, three at least "
+        "from 50,000 labels on; 0: none",
         low=0,
         high=1000,
         kind=int,

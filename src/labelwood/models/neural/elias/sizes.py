@@ -17,6 +17,8 @@ MAX_BEAM = 20
 MIN_SHORTLIST = 200
 MAX_SHORTLIST = 2000
 MAX_KAPPA = 1000
+MANY_LABELS = 50_000  # from here on most labels have a few rows, and trees lend them those of their group
+TREES_OF_MANY = 3
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,13 @@ def index_sizes(n_labels: int, settings: ELIASParams) -> IndexSizes:
         beam=beam,
         shortlist=min(shortlist, n_labels),
     )
+
+
+def voting_trees(settings: ELIASParams, n_labels: int) -> int:
+    """The linear trees of a forest that votes: as asked for, else as many as indexes, and with many labels three."""
+    if settings.trees is not None:
+        return settings.trees
+    return settings.n_models if n_labels < MANY_LABELS else max(TREES_OF_MANY, settings.n_models)
 
 
 def batch_size(n_rows: int) -> int:

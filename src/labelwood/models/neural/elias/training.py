@@ -42,7 +42,7 @@ from labelwood.models.neural.elias.inputs import (
 from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams, with_encoder
-from labelwood.models.neural.elias.sizes import batch_size, index_sizes
+from labelwood.models.neural.elias.sizes import batch_size, index_sizes, voting_trees
 from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.runtime import require_torch
@@ -269,7 +269,7 @@ def _told_gain(
 
 def _votes(settings: ELIASParams, data: FitInput, read: ReadRows, scored: Scored) -> tuple[TreeVotes | None, Scored]:
     """(linear trees that vote, if the rows held out want them; what these rows score then)."""
-    n_trees = settings.n_models if settings.trees is None else settings.trees
+    n_trees = voting_trees(settings, data.n_labels)
     of_trees = LinearTreeParams(n_trees=n_trees, seed=settings.seed, n_threads=settings.n_threads)
     rows, y, trained, kept = read.rows, data.y, read.trained, read.kept
     trial = trained_forests(rows[trained], y[trained], read.views, of_trees, data.progress)
