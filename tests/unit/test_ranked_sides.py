@@ -408,7 +408,7 @@ def test_the_ranker_learns_what_to_think_of_labels_without_rows():
     for part in (1, 2):
         after = np.bincount(with_unseen(few, 0, part).y.indices, minlength=700)
         gone.append((before > 0) & (after == 0))
-        assert 0 < gone[-1].sum() < 0.1 * 700
+        assert 0.05 * 700 < gone[-1].sum() < 0.15 * 700
         np.testing.assert_array_equal(before[~gone[-1]], after[~gone[-1]])
     assert np.any(gone[0] != gone[1])
     assert before[gone[0] | gone[1]].max() > np.median(before)  # frequent ones too
