@@ -81,6 +81,8 @@ private:
     float slack_;
 };
 
+constexpr std::int32_t kSettingTheBar = 32;
+
 // Scores the children of one node: labels go to `found`, nodes to `visit(score, node)`, which may leave out those below
 // `visit_needs()`.
 template <class Visit, class Needs>
@@ -96,22 +98,25 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
         const float* margins = known ? root_margins + blocks.child_start[b] - blocks.child_start[first] : computed;
         const std::int32_t n = static_cast<std::int32_t>(blocks.child_start[b + 1] - blocks.child_start[b]);
         // Most children are far from good enough: they are left out sixteen at a time, without a score. A bar of minus
-        // infinity takes all of them, also those whose margin is no number.
-        const float label_bar = found.label_needs(), node_bar = found.node_needs();
-        const float least = least_margin(options.link, from.score, leaf ? label_bar : std::min(label_bar, std::max(node_bar, visit_needs())));
-        std::uint8_t chosen[kMaxChildren];
-        const bool all = least == -std::numeric_limits<float>::infinity();
-        const int n_chosen = all ? n : kernels().at_least(margins, n, least, chosen);
-        for (int i = 0; i < n_chosen; ++i) {
-            const std::int32_t c = all ? i : chosen[i], child = first_child + c;
-            if (leaf || tree.is_label(child)) {
-                const std::int32_t place = leaf ? child : tree.first_label[child];
-                if (options.allowed && !options.allowed[place]) continue;
-                found.offer(path_score(options.link, from.score, margins[c]), tree.label_order[place]);
-            } else {
-                if (options.open && !options.open[child]) continue;
-                const float score = path_score(options.link, from.score, margins[c]);
-                if (!(score <= node_bar)) visit(score, child);
+        // infinity takes all of them, also those whose margin is no number; so the first few, which set the bar, come alone.
+        for (std::int32_t begin = 0, size = kSettingTheBar; begin < n; begin += size, size = kMaxChildren) {
+            const std::int32_t here = std::min(size, n - begin);
+            const float label_bar = found.label_needs(), node_bar = found.node_needs();
+            const float least = least_margin(options.link, from.score, leaf ? label_bar : std::min(label_bar, std::max(node_bar, visit_needs())));
+            std::uint8_t chosen[kMaxChildren];
+            const bool all = least == -std::numeric_limits<float>::infinity();
+            const int n_chosen = all ? here : kernels().at_least(margins + begin, here, least, chosen);
+            for (int i = 0; i < n_chosen; ++i) {
+                const std::int32_t c = begin + (all ? i : chosen[i]), child = first_child + c;
+                if (leaf || tree.is_label(child)) {
+                    const std::int32_t place = leaf ? child : tree.first_label[child];
+                    if (options.allowed && !options.allowed[place]) continue;
+                    found.offer(path_score(options.link, from.score, margins[c]), tree.label_order[place]);
+                } else {
+                    if (options.open && !options.open[child]) continue;
+                    const float score = path_score(options.link, from.score, margins[c]);
+                    if (!(score <= node_bar)) visit(score, child);
+                }
             }
         }
         first_child += n;
@@ -207,9 +212,27 @@ void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, Q
     std::sort(slice.order.begin(), slice.order.end());
 }
 
+constexpr std::size_t kFewFound = 64;
+
 // The k best labels by the sum of what the trees say of them, best first; returns how many. found: tree after tree.
 std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, std::int32_t* labels, float* scores) {
-    if (n_trees > 1) {
+    if (n_trees > 1 && found.size() <= kFewFound) {
+        // Looking each up among those before is faster than sorting them, and adds up in the same order.
+        std::size_t kept = 0;
+        for (const Scored& one : found) {
+            std::size_t place = 0;
+            while (place < kept && found[place].label != one.label) ++place;
+            if (place == kept) {
+                found[kept++] = one;
+            } else {
+                found[place].score += one.score;
+            }
+        }
+        found.resize(kept);
+        for (Scored& one : found) one.score /= static_cast<float>(n_trees);
+        const std::size_t wanted = std::min<std::size_t>(kept, static_cast<std::size_t>(k));
+        std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(wanted), found.end(), better);
+    } else if (n_trees > 1) {
         std::stable_sort(found.begin(), found.end(), [](const Scored& a, const Scored& b) { return a.label < b.label; });
         std::size_t kept = 0;
         for (std::size_t i = 0; i < found.size();) {
