@@ -18,7 +18,7 @@ N_NEAR = 30
 # Columns of more rows than this say little and cost most of the search: they are left out of the similarity.
 LARGEST_SHARE = 0.05
 ALWAYS_KEPT = 1000  # rows of a column that is never left out
-MOST_POSTINGS = 5000  # entries that a search reads, those of the rarest columns: what a query costs at most
+MOST_POSTINGS = 20_000  # entries that a search reads, those of the rarest columns: what a query costs at most
 # votes: their share weighted by similarity; closest: similarity of the most similar row with the label;
 # first_five: how many of the five most similar rows have the label
 COLUMNS = ("votes", "closest", "first five")
