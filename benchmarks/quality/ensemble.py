@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the ensemble")
     parser.add_argument("--take", type=int, help="only so many of the training rows")
     parser.add_argument("--hide", type=float, default=0, help="share of the labels that training rows do not have")
+    parser.add_argument("--hide-seed", type=int, default=1, help="which labels are hidden")
     parser.add_argument("--favour", type=float, nargs="*", default=[], help="what the trained ranker gives so dialled")
     parser.add_argument("--single", type=int, default=0, help="so many rows are asked one at a time, too")
     parser.add_argument("--alone", action="store_true", help="without the three trees to compare with")
@@ -51,7 +52,7 @@ def main() -> None:
             train = train.take(np.sort(order[VALIDATION_ROWS:]))
         if options.take:
             train = train.take(np.arange(options.take))
-        hidden = np.random.default_rng(1).random(train.n_labels) < options.hide
+        hidden = np.random.default_rng(options.hide_seed).random(train.n_labels) < options.hide
         if options.hide:
             train = without_labels(train, hidden)
         given = labelwood.Ensemble.Parameters.parse(options.set, "ensemble")

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from labelwood.models.ensemble.alike_names import MOST_ALIKE, alike_unseen, most_alike, name_vectors
+from labelwood.models.ensemble.alike_names import LEAST_ALIKE, MOST_ALIKE, alike_unseen, most_alike, name_vectors
 from labelwood.models.ensemble.together import Together
 
 NAMES = ("sea fishing", "sea fishing boats", "value added tax", "tax (law)", "inland fishing", "the added tax", "zzz")
@@ -48,5 +48,6 @@ def test_the_most_similar_are_kept_as_squared_cosines():
     found = most_alike(vectors, others).toarray()
     full = (vectors @ others.T).toarray()
     for row in range(0, 1500, 300):
-        wanted = np.where(np.argsort(np.argsort(-full[row], kind="stable")) < MOST_ALIKE, full[row] ** 2, 0)
+        first = np.argsort(np.argsort(-full[row], kind="stable")) < MOST_ALIKE
+        wanted = np.where(first & (full[row] >= LEAST_ALIKE), full[row] ** 2, 0)
         np.testing.assert_allclose(found[row], wanted, rtol=1e-4)

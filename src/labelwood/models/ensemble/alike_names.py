@@ -15,8 +15,10 @@ from labelwood.models.ensemble.label_words import usual_name, without_namespace,
 from labelwood.models.ensemble.pairs import pairs_of_matrix, ranks_within
 
 MOST_ALIKE = 10  # names like that of a label
+LEAST_ALIKE = 0.2  # cosine of names that are alike
 # Runs of characters of more names than this say little and cost most: they are left out.
-LARGEST_SHARE, ALWAYS_KEPT, NEVER_KEPT = 0.01, 50, 500
+LARGEST_SHARE, ALWAYS_KEPT, NEVER_KEPT = 0.01, 50, 300
+_SAMPLE = 2000  # labels with rows whose shares are compared with their names
 _BATCH = 1024
 
 
@@ -37,9 +39,11 @@ def alike_unseen(
     if vectors is None or not len(seen) or not len(unseen):
         return nothing
     alike = most_alike(vectors[seen], vectors[unseen])
-    among_seen = most_alike(vectors[seen], vectors[seen])
-    among_seen.setdiag(0)
-    together = shares[seen][:, seen].multiply(among_seen).sum()
+    some = seen[:: -(-len(seen) // _SAMPLE)]
+    among_seen = most_alike(vectors[some], vectors[seen])
+    itself = np.repeat(some, np.diff(among_seen.indptr)) == seen[among_seen.indices]
+    among_seen.data[itself] = 0
+    together = shares[some][:, seen].multiply(among_seen).sum()
     factor = together / max(among_seen.multiply(among_seen).sum(), 1e-9)
     rows = seen[np.repeat(np.arange(len(seen)), np.diff(alike.indptr))]
     numbers = (factor * alike.data).astype(np.float32)
@@ -67,6 +71,8 @@ def most_alike(vectors: sparse.csr_matrix, others: sparse.csr_matrix) -> sparse.
     back, parts = others.T.tocsr(), []
     for begin in range(0, vectors.shape[0], _BATCH):
         cosines = (vectors[begin : begin + _BATCH] @ back).tocsr()
+        cosines.data[cosines.data < LEAST_ALIKE] = 0
+        cosines.eliminate_zeros()
         keys = pairs_of_matrix(cosines)
         cosines.data[ranks_within(keys // cosines.shape[1], cosines.data, keys) >= MOST_ALIKE] = 0
         cosines.eliminate_zeros()
