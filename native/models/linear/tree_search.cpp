@@ -55,27 +55,55 @@ private:
 };
 
 // The labels found so far, and how good a node must be to be opened: able to better the last of the n_sure best
-// labels even after it lost `slack`.
+// labels even after it lost `slack`. Few labels lie in order, which answers all questions at once; many in heaps.
 class Found {
 public:
     Found(std::vector<Scored>& best, std::int32_t k, std::vector<Scored>& bound, std::int32_t n_sure, float slack)
-        : best_(best.data(), k), bound_(bound.data(), n_sure), narrower_(n_sure < k), slack_(slack) {}
+        : entries_(best.data()), k_(k), n_sure_(n_sure), in_order_(k <= kMostInOrder), best_(best.data(), k),
+          bound_(bound.data(), n_sure), narrower_(n_sure < k), slack_(slack) {}
 
     void offer(float score, std::int32_t label) {
+        if (in_order_) {
+            // A score that is no number counts as the worst one.
+            insert({score == score ? score : kNone, label});
+            return;
+        }
         if (best_.full() && !(score >= best_.worst())) return;
         best_.offer(score, label);
         if (narrower_ && (!bound_.full() || score > bound_.worst())) bound_.offer(score, label);
     }
     // The score that a label needs; minus infinity while any is taken.
-    float label_needs() const { return best_.full() ? best_.worst() : -std::numeric_limits<float>::infinity(); }
+    float label_needs() const {
+        if (in_order_) return size_ == k_ ? entries_[k_ - 1].score : kNone;
+        return best_.full() ? best_.worst() : kNone;
+    }
     // The score that a node must be above; minus infinity while any is opened.
     float node_needs() const {
+        if (in_order_) return size_ >= n_sure_ ? entries_[n_sure_ - 1].score + slack_ : kNone;
         const TopKHeap& sure = narrower_ ? bound_ : best_;
-        return sure.full() ? sure.worst() + slack_ : -std::numeric_limits<float>::infinity();
+        return sure.full() ? sure.worst() + slack_ : kNone;
     }
-    TopKHeap& labels() { return best_; }
+    std::int32_t size() const { return in_order_ ? size_ : best_.size(); }
+    // Best first; nothing can be offered any more.
+    const Scored* sorted() { return in_order_ ? entries_ : best_.sorted(); }
 
 private:
+    static constexpr std::int32_t kMostInOrder = 64;
+    static constexpr float kNone = -std::numeric_limits<float>::infinity();
+
+    void insert(const Scored& fresh) {
+        if (size_ == k_) {
+            if (!better(fresh, entries_[k_ - 1])) return;
+            --size_;
+        }
+        std::int32_t place = size_++;
+        for (; place > 0 && better(fresh, entries_[place - 1]); --place) entries_[place] = entries_[place - 1];
+        entries_[place] = fresh;
+    }
+
+    Scored* entries_;
+    std::int32_t k_, n_sure_, size_ = 0;
+    bool in_order_;
     TopKHeap best_, bound_;
     bool narrower_;
     float slack_;
@@ -262,12 +290,12 @@ std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, con
     Found found(memory.best, k, memory.bound, n_sure, options.slack);
     *n_blocks = options.beam ? beam_search(blocks, tree, options, query, memory, found)
                              : best_first(blocks, tree, options, query, memory, found);
-    const Scored* best = found.labels().sorted();
-    for (std::int32_t j = 0; j < found.labels().size(); ++j) {
+    const Scored* best = found.sorted();
+    for (std::int32_t j = 0; j < found.size(); ++j) {
         labels[j] = best[j].label;
         scores[j] = best[j].score;
     }
-    return found.labels().size();
+    return found.size();
 }
 
 std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
