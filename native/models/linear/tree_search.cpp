@@ -25,7 +25,6 @@ public:
         const Frontier fresh{score, node};
         if (!in_order_) {
             nodes_.push_back(fresh);
-            std::push_heap(nodes_.begin(), nodes_.end(), later);
             return;
         }
         if (is_full()) {
@@ -35,7 +34,11 @@ public:
         nodes_.insert(std::upper_bound(nodes_.begin(), nodes_.end(), fresh, later), fresh);
     }
     Frontier take_best() {
-        if (!in_order_) std::pop_heap(nodes_.begin(), nodes_.end(), later);
+        if (!in_order_) {
+            make_heap();
+            std::pop_heap(nodes_.begin(), nodes_.end(), later);
+            --n_in_heap_;
+        }
         const Frontier best = nodes_.back();
         nodes_.pop_back();
         most_ -= most_ < kNoLimit;
@@ -48,9 +51,18 @@ public:
 
 private:
     static constexpr std::int64_t kMostInOrder = 64;
+    // The nodes that were put since the last was taken go into the heap together: a wide node brings many at once.
+    void make_heap() {
+        if (2 * n_in_heap_ < nodes_.size()) {
+            std::make_heap(nodes_.begin(), nodes_.end(), later);
+            n_in_heap_ = nodes_.size();
+        }
+        while (n_in_heap_ < nodes_.size()) std::push_heap(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(++n_in_heap_), later);
+    }
     bool is_full() const { return static_cast<std::int64_t>(nodes_.size()) >= most_; }
     std::vector<Frontier>& nodes_;
     std::int64_t most_;
+    std::size_t n_in_heap_ = 0;
     bool in_order_;
 };
 
