@@ -236,3 +236,11 @@ def test_a_wide_node_that_begins_with_few_rows_ends_where_all_rows_end():
     expected, expected_bias = twin.decode(flat)
     scores = x @ weights[:, :n_clusters] + bias[:n_clusters]
     np.testing.assert_allclose(scores, x @ expected + expected_bias, atol=0.05)
+    # A coarse solution looks at all rows twice at most, and is no worse for it: it names the same clusters as often.
+    coarse = {**changed, "eps": 0.25, "max_passes": 20}
+    of_tree, of_flat = (
+        twin.decode(twin.train_tree(x, y.toarray() > 0, tree, **coarse)[0]),
+        twin.decode(twin.train_flat(x, np.eye(n_clusters)[cluster] > 0, **coarse)),
+    )
+    right = [np.mean((x @ w[:, :n_clusters] + b[:n_clusters]).argmax(axis=1) == cluster) for w, b in (of_tree, of_flat)]
+    assert abs(right[0] - right[1]) < 0.01, right

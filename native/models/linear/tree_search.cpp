@@ -25,7 +25,6 @@ public:
         const Frontier fresh{score, node};
         if (!in_order_) {
             nodes_.push_back(fresh);
-            std::push_heap(nodes_.begin(), nodes_.end(), later);
             return;
         }
         if (is_full()) {
@@ -35,7 +34,11 @@ public:
         nodes_.insert(std::upper_bound(nodes_.begin(), nodes_.end(), fresh, later), fresh);
     }
     Frontier take_best() {
-        if (!in_order_) std::pop_heap(nodes_.begin(), nodes_.end(), later);
+        if (!in_order_) {
+            make_heap();
+            std::pop_heap(nodes_.begin(), nodes_.end(), later);
+            --n_in_heap_;
+        }
         const Frontier best = nodes_.back();
         nodes_.pop_back();
         most_ -= most_ < kNoLimit;
@@ -48,34 +51,71 @@ public:
 
 private:
     static constexpr std::int64_t kMostInOrder = 64;
+    // The nodes that were put since the last was taken go into the heap together: a wide node brings many at once.
+    void make_heap() {
+        if (2 * n_in_heap_ < nodes_.size()) {
+            std::make_heap(nodes_.begin(), nodes_.end(), later);
+            n_in_heap_ = nodes_.size();
+        }
+        while (n_in_heap_ < nodes_.size()) std::push_heap(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(++n_in_heap_), later);
+    }
     bool is_full() const { return static_cast<std::int64_t>(nodes_.size()) >= most_; }
     std::vector<Frontier>& nodes_;
     std::int64_t most_;
+    std::size_t n_in_heap_ = 0;
     bool in_order_;
 };
 
 // The labels found so far, and how good a node must be to be opened: able to better the last of the n_sure best
-// labels even after it lost `slack`.
+// labels even after it lost `slack`. Few labels lie in order, which answers all questions at once; many in heaps.
 class Found {
 public:
     Found(std::vector<Scored>& best, std::int32_t k, std::vector<Scored>& bound, std::int32_t n_sure, float slack)
-        : best_(best.data(), k), bound_(bound.data(), n_sure), narrower_(n_sure < k), slack_(slack) {}
+        : entries_(best.data()), k_(k), n_sure_(n_sure), in_order_(k <= kMostInOrder), best_(best.data(), k),
+          bound_(bound.data(), n_sure), narrower_(n_sure < k), slack_(slack) {}
 
     void offer(float score, std::int32_t label) {
+        if (in_order_) {
+            // A score that is no number counts as the worst one.
+            insert({score == score ? score : kNone, label});
+            return;
+        }
         if (best_.full() && !(score >= best_.worst())) return;
         best_.offer(score, label);
         if (narrower_ && (!bound_.full() || score > bound_.worst())) bound_.offer(score, label);
     }
     // The score that a label needs; minus infinity while any is taken.
-    float label_needs() const { return best_.full() ? best_.worst() : -std::numeric_limits<float>::infinity(); }
+    float label_needs() const {
+        if (in_order_) return size_ == k_ ? entries_[k_ - 1].score : kNone;
+        return best_.full() ? best_.worst() : kNone;
+    }
     // The score that a node must be above; minus infinity while any is opened.
     float node_needs() const {
+        if (in_order_) return size_ >= n_sure_ ? entries_[n_sure_ - 1].score + slack_ : kNone;
         const TopKHeap& sure = narrower_ ? bound_ : best_;
-        return sure.full() ? sure.worst() + slack_ : -std::numeric_limits<float>::infinity();
+        return sure.full() ? sure.worst() + slack_ : kNone;
     }
-    TopKHeap& labels() { return best_; }
+    std::int32_t size() const { return in_order_ ? size_ : best_.size(); }
+    // Best first; nothing can be offered any more.
+    const Scored* sorted() { return in_order_ ? entries_ : best_.sorted(); }
 
 private:
+    static constexpr std::int32_t kMostInOrder = 64;
+    static constexpr float kNone = -std::numeric_limits<float>::infinity();
+
+    void insert(const Scored& fresh) {
+        if (size_ == k_) {
+            if (!better(fresh, entries_[k_ - 1])) return;
+            --size_;
+        }
+        std::int32_t place = size_++;
+        for (; place > 0 && better(fresh, entries_[place - 1]); --place) entries_[place] = entries_[place - 1];
+        entries_[place] = fresh;
+    }
+
+    Scored* entries_;
+    std::int32_t k_, n_sure_, size_ = 0;
+    bool in_order_;
     TopKHeap best_, bound_;
     bool narrower_;
     float slack_;
@@ -262,12 +302,12 @@ std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, con
     Found found(memory.best, k, memory.bound, n_sure, options.slack);
     *n_blocks = options.beam ? beam_search(blocks, tree, options, query, memory, found)
                              : best_first(blocks, tree, options, query, memory, found);
-    const Scored* best = found.labels().sorted();
-    for (std::int32_t j = 0; j < found.labels().size(); ++j) {
+    const Scored* best = found.sorted();
+    for (std::int32_t j = 0; j < found.size(); ++j) {
         labels[j] = best[j].label;
         scores[j] = best[j].score;
     }
-    return found.labels().size();
+    return found.size();
 }
 
 std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
