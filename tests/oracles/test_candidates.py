@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from labelwood import _native
+from labelwood.models.ensemble.near_rows import row_codes
 
 _spec = importlib.util.spec_from_file_location("candidates_twin", Path(__file__).with_name("candidates_twin.py"))
 twin = importlib.util.module_from_spec(_spec)
@@ -66,7 +67,7 @@ def problem(seed, names=True, learned=None):
     filled = np.flatnonzero(train.T)
     starts, rows, _ = csr(train.T)
     near = SETTINGS["n_near"], SETTINGS["most_postings"]
-    sides.near(starts, rows, small.ravel()[filled], scale, label_starts, labels, *near)
+    sides.near(starts, row_codes(starts, rows), small.ravel()[filled], scale, label_starts, labels, *near)
     if learned is not None:
         projection, rows = random.normal(size=(N_FEATURES + learned, 8)), random.normal(size=(N_ROWS, 8))
         *projected, wide_projection = in_bytes(projection)
