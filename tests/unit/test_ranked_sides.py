@@ -411,7 +411,7 @@ def test_the_ranker_learns_what_to_think_of_labels_without_rows():
         assert 0.05 * 700 < gone[-1].sum() < 0.15 * 700
         np.testing.assert_array_equal(before[~gone[-1]], after[~gone[-1]])
     assert np.any(gone[0] != gone[1])
-    assert before[gone[0] | gone[1]].max() > np.median(before)  # frequent ones too
+    assert np.median(before) < before[gone[0] | gone[1]].max() <= 20 < before.max()  # up to a fiftieth of the rows
 
 
 def test_no_label_is_hidden_where_all_have_rows(data, monkeypatch):

@@ -31,7 +31,9 @@ FEWEST_ROWS = 100  # of a ranker that is asked for by name
 _ONE_PART = 4
 _PARTS = 3
 NO_VIEWS = "none"  # no views
-_UNSEEN = 0.1  # share of the labels that the sides of a part never see while the ranker learns
+# Share of the labels that the sides of a part never see while the ranker learns, and the largest share of the rows that
+# such a label may have: rows without their most frequent labels would teach it wrong things about the others.
+_UNSEEN, _MOST_ROWS = 0.1, 0.02
 _FIRST_TREES = 50  # of the ranker whose chances the other one sees
 _JUDGED_AT = 5  # labels of a row that decide whether a view is kept
 _JUDGED_ROWS, _JUDGED_TREES = 6000, 75  # of the small rankers that decide it
@@ -164,8 +166,10 @@ def quick_by_label(data: FitInput, texts: TextRows) -> tuple[str, ...]:
 
 
 def with_unseen(data: FitInput, seed: int, part: int) -> FitInput:
-    """The same rows without some labels, others in each part: what the ranker learns about labels without rows from."""
+    """The same rows without some labels, others in each part: so the ranker meets labels without rows."""
+    counts = np.bincount(data.y.indices, minlength=data.n_labels)
     unseen = np.random.default_rng([seed, part]).random(data.n_labels) < _UNSEEN
+    unseen &= counts <= _MOST_ROWS * data.y.shape[0]
     y = data.y.copy()
     y.data[unseen[y.indices]] = 0
     y.eliminate_zeros()
