@@ -385,3 +385,20 @@ def test_every_node_of_the_path_is_explained():
             assert sum(pushes) == pytest.approx(node.margin, abs=1e-4)
         _, of_labels = log_scores(model, x[3])
         assert reason.score == pytest.approx(np.exp(of_labels[label]), rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 5, 64, 65, 80])
+def test_many_answers_and_few_are_the_same_best_labels(k):
+    """Up to 64 labels lie in order, more in a heap; up to 64 answers of a forest are added up without sorting them."""
+    x, y = problem(n_labels=120, n_features=80)
+    model = LinearTree(n_trees=3, max_leaf=16, arity=4, exact=True, prune=0.0, n_threads=1, C=1.0).fit(x, y)
+    state = model.fitted_
+    for row in range(6):
+        sums = np.zeros(state.n_labels)
+        for number in range(3):
+            scores = np.exp(np.maximum(log_scores(model, x[row], number)[1], LOWEST_SCORE))
+            named = np.lexsort((np.arange(len(scores)), -scores.astype(np.float32)))[: k + 5]
+            sums[named] += scores[named]
+        top = model.predict(x[row], k)
+        np.testing.assert_allclose(top.scores[0], np.sort(sums / 3)[::-1][:k], rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(top.scores[0], sums[top.labels[0]] / 3, rtol=1e-3, atol=1e-6)
