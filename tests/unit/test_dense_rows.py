@@ -234,7 +234,7 @@ def test_a_network_sees_the_vectors(trained):
     for row in range(len(top)):
         assert known[row * N_LABELS + int(top.labels[row, 0])] == pytest.approx(float(top.scores[row, 0]))
     with pytest.raises(ModelFileError, match="other features"):
-        Network.restore(sides.dense_network.arrays(), trained.fitted_.trained_on, WIDTH + 1)
+        Network.restore(sides.dense_network.arrays(), WIDTH + 1, trained.fitted_.trained_on)
 
 
 def test_a_model_of_before_has_no_network_of_the_vectors(trained):

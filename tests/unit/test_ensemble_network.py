@@ -134,7 +134,7 @@ def test_the_ensemble_uses_saves_and_explains_it(tmp_path, monkeypatch):
     assert any(side.startswith("the network says 0.") or side == "the network says 1.00" for side in said)
     arrays = kept.fitted_.ranked.sides.network.arrays()
     with pytest.raises(ModelFileError, match="other features or labels"):
-        Network.restore({**arrays, "first": arrays["first"][:-1]}, checked_input(x, y).trained_on())
+        Network.restore(arrays, x.shape[1] - 1, checked_input(x, y).trained_on())
 
 
 def test_the_kernels_refuse_what_does_not_fit():

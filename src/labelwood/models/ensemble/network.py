@@ -31,8 +31,7 @@ SCHEMA: Schema = {
     "second_scale": ArrayRule("float32", ("n_hidden",), finite=True),
     "second_bias": ArrayRule("float32", ("n_labels",), finite=True),
 }
-# Networks that see dense vectors: their inputs are not the model's features. The prefix of their arrays.
-DENSE_PREFIX = "dense_network."
+# Networks that see dense vectors: their inputs are not the model's features.
 DENSE_SCHEMA: Schema = {
     **SCHEMA,
     "first": ArrayRule("int8", ("n_dims", "n_hidden")),
@@ -92,12 +91,9 @@ class Network:
         return {name: getattr(self, name) for name in SCHEMA}
 
     @classmethod
-    def restore(cls, arrays: Arrays, trained_on: TrainedOn, n_dims: int | None = None) -> Network:
-        """The networks of saved arrays, of dense vectors if these have n_dims; ModelFileError if they see others."""
-        if (
-            len(arrays["first"]) != (trained_on.n_features if n_dims is None else n_dims)
-            or len(arrays["second_bias"]) != trained_on.n_labels
-        ):
+    def restore(cls, arrays: Arrays, n_features: int, trained_on: TrainedOn) -> Network:
+        """The networks of saved arrays; ModelFileError if they are of other features or labels."""
+        if len(arrays["first"]) != n_features or len(arrays["second_bias"]) != trained_on.n_labels:
             raise ModelFileError("ensemble: the network is one of other features or labels")
         return cls(*(arrays[name] for name in SCHEMA))
 

@@ -43,7 +43,7 @@ from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, check_arra
 from labelwood.topk import TopK
 
 _NAMES, _PHRASES, _LETTERS, _LEARNED, _NETWORK, _VIEW = "names.", "phrases.", "letters.", "learned.", "network.", "view"
-_DENSE = "dense."
+_DENSE, _DENSE_NETWORK = "dense.", "dense_network."
 _COMPRESSED = "compressed"
 # Arrays that grow with the rows: they stay as they are, to be mapped and not read into memory.
 _MAPPED = ("near.codes", "near.values", _DENSE)
@@ -151,7 +151,7 @@ class Ranked:
         if facts.get("dense"):
             rules |= under(_DENSE, dense_rows.SCHEMA)
         if facts.get("dense_network"):
-            rules |= under(network.DENSE_PREFIX, network.DENSE_SCHEMA)
+            rules |= under(_DENSE_NETWORK, network.DENSE_SCHEMA)
         for number in range(len(facts["views"])):
             rules[f"{_VIEW}{number}."] = PART
         if facts.get("first"):
@@ -195,7 +195,7 @@ class Ranked:
         if self.sides.dense is not None:
             arrays |= prefixed(_DENSE, self.sides.dense.arrays())
         if self.sides.dense_network is not None:
-            arrays |= prefixed(network.DENSE_PREFIX, self.sides.dense_network.arrays())
+            arrays |= prefixed(_DENSE_NETWORK, self.sides.dense_network.arrays())
         for number, view in enumerate(self.sides.views):
             arrays |= prefixed(f"{_VIEW}{number}.", view.arrays())
         if self.first is not None:
@@ -240,7 +240,9 @@ class Ranked:
                 letters = LabelLetters.restore(part(_LETTERS, arrays), trained_on)
             if characters[0].n_columns != letters.weights.shape[0]:
                 raise ModelFileError("ensemble: the characters of names are none of a view")
-        nets = Network.restore(part(_NETWORK, arrays), trained_on) if facts.get("network") else None
+        nets = None
+        if facts.get("network"):
+            nets = Network.restore(part(_NETWORK, arrays), trained_on.n_features, trained_on)
         learned = None
         if facts.get("learned"):
             n_units = 0 if nets is None else len(nets.first_bias)
@@ -249,7 +251,7 @@ class Ranked:
         if facts.get("dense"):  # earlier versions had none
             dense = DenseRows.restore(part(_DENSE, arrays), facts["dense"], trained_on)
         if dense is not None and facts.get("dense_network"):
-            dense_network = Network.restore(part(network.DENSE_PREFIX, arrays), trained_on, dense.width)
+            dense_network = Network.restore(part(_DENSE_NETWORK, arrays), dense.width, trained_on)
         counts = trained_on.label_counts
         sides = Sides(
             models, near, names, beside, counts, phrases, views, letters, by_label, learned, nets, dense, favour,
