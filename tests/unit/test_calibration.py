@@ -362,6 +362,14 @@ def test_models_that_train_others_hold_out_fifths():
     assert [len(part) for part in parts] == [60] * 5
 
 
+def test_models_that_train_others_hold_out_two_tenths_of_many_rows(monkeypatch):
+    x, y = shop()
+    monkeypatch.setattr("labelwood.calibration.held_out.MANY_ROWS", 300)
+    monkeypatch.setattr("labelwood.calibration.held_out.CHEAP_WORK", 0)
+    parts = parts_of(lw.Ensemble, lw.Ensemble()._settings(), checked_input(x, y))
+    assert [len(part) for part in parts] == [30] * 2
+
+
 def test_label_trees_hold_out_several_tenths_however_many_labels_there_are(monkeypatch):
     x, y = shop()
     data = checked_input(x, y)

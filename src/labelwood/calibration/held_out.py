@@ -62,6 +62,8 @@ def parts_of(model: type[Model[Any, Any]], settings: Params, data: FitInput) -> 
     n_held = min(max(1, n_rows // (10 if tenths else 5)), MOST_HELD)
     enough = ENOUGH_OF_SLOW if model.trains_several else ENOUGH_HELD
     n_parts = min(10 if tenths else 5, -(-enough // n_held)) if quick else 1
+    if model.trains_several and n_rows >= MANY_ROWS and n_values <= CHEAP_VALUES:
+        n_parts = 2  # one tenth leaves more to chance, and here it takes half a minute
     order = np.random.default_rng(settings.seed).permutation(n_rows)
     return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]
 
