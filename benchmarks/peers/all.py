@@ -27,7 +27,7 @@ from tables import write_page
 
 from labelwood.report.machine import machine_card
 
-# Smallest first: a fault shows before hours have gone by. S, M and L are generated (`tools/make_synth.py`).
+# Smallest first: a fault shows before hours have gone by. S, M and L are generated sets.
 DATA = ("Bibtex", "CookingStackExchange", "Delicious", "S", "CVE-Products", "Debian-Depends", "EURLEX57K",
         "Rust-Commits", "M", "L")  # fmt: skip
 LABELWOOD = ("n_trees=1", "n_trees=3")
