@@ -48,13 +48,19 @@ def enough_rows(data: FitInput) -> bool:
     return int(np.count_nonzero(np.diff(data.y.indptr))) >= SMALLEST_ROWS
 
 
-def calibration_of(model: Model[Any, Any], data: FitInput, rule: Assignment) -> FittedCalibration:
-    """The calibration of a model, from answers of others like it to rows that they have not seen."""
+def calibration_of(
+    model: Model[Any, Any], data: FitInput, rule: Assignment, texts: Bools | None = None
+) -> FittedCalibration:
+    """The calibration of a model, from answers of others like it to rows that they have not seen.
+
+    texts: which rows are texts, where others are names of labels; None for all.
+    """
     settings, like = model._settings(), None
     if model.__sklearn_is_fitted__():
         like = model.fitted_
         settings = replace(like.repeated_settings(), n_threads=settings.n_threads)
-    answers = held_out(type(model), settings, data, places(data.y, rule), like)
+    width = places(data.y if texts is None else data.y[texts], rule)
+    answers = held_out(type(model), settings, data, width, like, texts)
     return learnt(answers, data.trained_on().label_counts, rule)
 
 

@@ -47,13 +47,16 @@ def places(y: sparse.csr_matrix, rule: Assignment) -> int:
     return int(min(max(LEAST_PLACES, wanted), MOST_PLACES, y.shape[1]))
 
 
-def parts_of(model: type[Model[Any, Any]], settings: Params, data: FitInput) -> list[npt.NDArray[np.int64]]:
-    """The rows of each part that is held out in turn; no row is in two parts.
+def parts_of(
+    model: type[Model[Any, Any]], settings: Params, data: FitInput, texts: npt.NDArray[np.bool_] | None = None
+) -> list[npt.NDArray[np.int64]]:
+    """The rows of each part that is held out in turn; no row is in two parts. texts: as in `held_out`.
 
     One tenth of many rows, one fifth of fewer. Where training is quick, as many as give ENOUGH_HELD rows, most often
     all: tenths, or fifths of models that train several others inside.
     """
-    n_rows = int(data.x.shape[0])
+    asked = np.arange(data.x.shape[0]) if texts is None else np.flatnonzero(texts)
+    n_rows = len(asked)
     by_epochs = any(name.endswith("epochs") for name in model.Parameters.ranges())
     n_values = float(data.x.nnz) * getattr(settings, "n_trees", 1)
     quick = n_values <= CHEAP_VALUES if model.is_label_tree else n_values * data.n_labels <= CHEAP_WORK
@@ -64,21 +67,27 @@ def parts_of(model: type[Model[Any, Any]], settings: Params, data: FitInput) -> 
     n_parts = min(10 if tenths else 5, -(-enough // n_held)) if quick else 1
     if model.trains_several and n_rows >= MANY_ROWS and n_values <= CHEAP_VALUES:
         n_parts = 2  # one tenth leaves more to chance, and here it takes half a minute
-    order = np.random.default_rng(settings.seed).permutation(n_rows)
+    order = asked[np.random.default_rng(settings.seed).permutation(n_rows)]
     return [np.sort(order[part * n_held : (part + 1) * n_held]) for part in range(n_parts)]
 
 
 def held_out(
-    model: type[Model[Any, Any]], settings: Params, data: FitInput, width: int, like: Fitted[Any] | None = None
+    model: type[Model[Any, Any]],
+    settings: Params,
+    data: FitInput,
+    width: int,
+    like: Fitted[Any] | None = None,
+    texts: npt.NDArray[np.bool_] | None = None,
 ) -> HeldOut:
     """The `width` best answers to the rows of every part, by a model trained on all other rows.
 
-    like: the model of all rows, if it is trained; the others then scale their scores as it does.
+    like: the model of all rows, if it is trained; the others then scale their scores as it does. texts: which rows are
+    texts, where others are names of labels, which every model learns from and none is asked; None for all.
     """
     if hasattr(settings, "checkpoint"):
         # That folder is for the model of all rows.
         settings = replace(settings, checkpoint=None)  # type: ignore[call-arg]
-    parts = parts_of(model, settings, data)
+    parts = parts_of(model, settings, data, texts)
     answers = []
     for number, held in enumerate(parts, start=1):
         kept = np.setdiff1d(np.arange(data.x.shape[0]), held)
@@ -88,8 +97,8 @@ def held_out(
         if like is not None:
             state = state.on_the_scale_of(like)
         rows = as_unseen(data.x[held], taught.x)
-        texts = None if data.texts is None else [data.texts[row] for row in held]
-        inputs = state.inputs(rows, texts, settings.n_threads)
+        said = None if data.texts is None else [data.texts[row] for row in held]
+        inputs = state.inputs(rows, said, settings.n_threads)
         answers.append(state.predict(inputs, width, settings.n_threads))
     top = TopK(np.concatenate([part.labels for part in answers]), np.concatenate([part.scores for part in answers]))
     return HeldOut(top, data.y[np.concatenate(parts)], len(parts))

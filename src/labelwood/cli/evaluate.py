@@ -276,7 +276,7 @@ def _write_per_label(path: Path, loaded: Any, top: Any, y: Any, k: int, unknown:
     from labelwood.data.writing.atomic_file import whole_file
     from labelwood.metrics.per_label import per_label
 
-    table = per_label(top, y, k, loaded.counts(y.shape[1]), n_train=loaded.model.n_rows_)
+    table = per_label(top, y, k, loaded.counts(y.shape[1]), n_train=loaded.n_train)
     known = loaded.n_labels
     with whole_file(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")

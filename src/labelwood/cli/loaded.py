@@ -294,7 +294,7 @@ class Loaded:
             top,
             y,
             train_y=self.counts(y.shape[1]),
-            n_train=self.model.n_rows_,
+            n_train=self.n_train,
             ks=ks,
             filter_pairs=data.filter_pairs,
             A=propensity[0],
@@ -318,11 +318,17 @@ class Loaded:
         tops, membership = vocabulary.branches([*self.tagger.label_names, *unknown])
         return [(self.tagger.name(tops[part.branch]), part) for part in branch_figures(given, y, membership)]
 
+    @property
+    def n_train(self) -> int:
+        """The rows that it was trained on."""
+        return self.model.n_rows_ if self.tagger is None else self.tagger.fitted_.n_texts
+
     def counts(self, n_labels: int) -> Any:
         """Training rows of each label, with zeros for labels beyond those the model knows."""
         from labelwood.labelspace.names import padded_counts
 
-        return padded_counts(self.model.label_counts_, n_labels)
+        known = self.model.label_counts_ if self.tagger is None else self.tagger.fitted_.label_counts
+        return padded_counts(known, n_labels)
 
 
 def _texts_of_stdin(document: bool, encoding: str | None) -> Dataset:

@@ -118,6 +118,13 @@ def command(
             help="Keep the rows of texts in DIR, so that `labelwood learn` can correct it. Default: up to 100 MB.",
         ),
     ] = None,
+    name_rows: Annotated[
+        bool | None,
+        typer.Option(
+            "--name-rows/--no-name-rows",
+            help="Learn from the names of the labels, too. Default: if held-out rows are answered better so.",
+        ),
+    ] = None,
     text: options.Text = None,
     labels: options.Labels = None,
     separator: options.Separator = None,
@@ -194,6 +201,7 @@ def command(
         preset=preset,
         lang=lang,
         vocab=vocab,
+        name_rows=name_rows,
     )
     start = time.perf_counter()
     with (
@@ -310,6 +318,7 @@ class Settings:
         preset: str | None = None,
         lang: str | None = None,
         vocab: Path | None = None,
+        name_rows: bool | None = None,
     ) -> None:
         from labelwood.calibration.rule import Assignment
         from labelwood.errors import ParamError
@@ -325,6 +334,9 @@ class Settings:
         parameters = Params if name == AUTO else model_class(name).Parameters
         self.name = name
         self.keep_rows = keep_rows
+        # A published configuration learns from the rows alone, unless more is asked for.
+        self.name_rows = False if name_rows is None and preset is not None else name_rows
+        self.names_asked = name_rows is not None
         self.lang = lang
         self.vocabulary = None
         if vocab is not None:
@@ -371,6 +383,7 @@ class Settings:
 
         of_texts = {
             "--keep-rows": self.keep_rows is not None,
+            "--name-rows": self.names_asked,
             "--set features.*": bool(self.features),
             "--assign": self.asked not in (None, "none"),
             "--lang": self.lang is not None,
@@ -403,6 +416,7 @@ def train(
             assign=settings.assign,
             lang=None if lang == PLAIN else lang,
             vocabulary=settings.vocabulary,
+            name_rows=settings.name_rows,
         )
         tagger.fit(data, memory=memory, progress=progress)
         notes = list(tagger.notes_)
@@ -446,6 +460,7 @@ def tuned_within(
         vocabulary=settings.vocabulary,
         assign=settings.assign if data.x is None else None,
         keep_rows=settings.keep_rows,
+        name_rows=settings.name_rows,
         out=out,
         restart=restart,
         memory=memory,

@@ -56,6 +56,8 @@ class Model(Estimator, ABC, Generic[P, F]):
     repeatable_with_threads: ClassVar[bool] = True
     # True: explanations name the training rows that voted, so a Tagger keeps the beginnings of their texts.
     explains_by_rows: ClassVar[bool] = False
+    # True if rows tell it no more than how often each label occurs.
+    counts_labels_only: ClassVar[bool] = False
     # True: texts beside features are used where they come; features alone suffice. Asked as it was trained.
     takes_texts: ClassVar[bool] = False
     # True if training trains several models inside: what repeats it (calibration) does so less often.
@@ -201,6 +203,14 @@ class Model(Estimator, ABC, Generic[P, F]):
     def reads_texts(self) -> bool:
         """True if the model needs texts beside features: fit, predict and explain then want a Dataset with both."""
         return False
+
+    def may_learn_from_names(self) -> bool:
+        """Whether a tagger tries names of labels as rows to learn from.
+
+        Not where texts are read, where rows themselves are answers, nor for bags of words, where they did harm.
+        """
+        by_words = not (self.takes_texts or self.reads_texts or self.counts_labels_only)
+        return by_words and not self.explains_by_rows and self.text_features == "tfidf"
 
     def finds_by_name(self, n_rows: int) -> bool:
         """Whether the model, trained on so many rows, would find labels without a row by their names."""

@@ -71,6 +71,7 @@ class Popular(WeighedModel[PopularParams, FittedPopular]):
     """Gives every row the labels that are most frequent in training; scores are their shares of the training rows."""
 
     name = "popular"
+    counts_labels_only = True
     Parameters = PopularParams
     FittedState = FittedPopular
 

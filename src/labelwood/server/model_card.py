@@ -105,8 +105,7 @@ def _judge(served: ServedModel, texts: Sequence[str], labels: Sequence[Sequence[
     places = min(_PLACES, top.k)
     found = []
     if counts.any():
-        n_train = served.model.fitted_.trained_on.n_rows
-        report = band_report(top, y, counts, k=places, n_bands=len(BANDS), n_train=n_train)
+        report = band_report(top, y, counts, k=places, n_bands=len(BANDS), n_train=served.n_train)
         found = [
             FoundInBand(name, int(report["truth"][number]), int(report["hits"][number]))
             for number, name in enumerate(BANDS)

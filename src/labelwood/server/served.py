@@ -23,6 +23,7 @@ from labelwood.models.base import Model
 from labelwood.server.label_search import LabelSearch, searched_names
 from labelwood.storage.format import MANIFEST
 from labelwood.storage.load import read_manifest
+from labelwood.tagger.fitted import FittedTagger
 from labelwood.tagger.tagger import Tagger
 from labelwood.topk import TopK
 from labelwood.vocabulary.vocabulary import Vocabulary
@@ -77,7 +78,15 @@ class ServedModel:
     @cached_property  # asked for by every search: 8 MB for a million labels
     def label_counts(self) -> npt.NDArray[np.int64]:
         """The training rows of each label; 0 for those that came later."""
-        return padded_counts(self.model.fitted_.trained_on.label_counts, self.n_labels)
+        if isinstance(self.loaded, Tagger):
+            return padded_counts(self.loaded.fitted_.label_counts, self.n_labels)
+        return padded_counts(self.loaded.fitted_.trained_on.label_counts, self.n_labels)
+
+    @property
+    def n_train(self) -> int:
+        """How many rows it was trained on."""
+        fitted = self.loaded.fitted_
+        return fitted.n_texts if isinstance(fitted, FittedTagger) else fitted.trained_on.n_rows
 
     @property
     def n_labels(self) -> int:

@@ -35,10 +35,11 @@ from labelwood.vocabulary.vocabulary import Vocabulary
 
 KIND = "tagger"
 MODEL, FEATURES, TEXTS = "model.", "features.", "texts."  # prefixes of the saved arrays
-CALIBRATION, ROWS, VOCABULARY = "calibration.", "rows.", "vocabulary."
+CALIBRATION, ROWS, VOCABULARY, NAMES = "calibration.", "rows.", "vocabulary.", "names."
 # The beginnings of the training texts, for models that name the rows that voted.
 _TEXTS: Schema = {"utf8": ArrayRule("uint8", ("n_bytes",)), "ends": ArrayRule("int64", ("n_texts",), low=0)}
 KEPT_CHARACTERS = 200
+_NAMES: Schema = {"counts": ArrayRule("int32", ("n_labels",), low=0)}
 
 FittedWords = FittedTfidf | FittedBag
 Vectorizers = type[TfidfVectorizer] | type[BagVectorizer]
@@ -56,7 +57,7 @@ class FittedTagger:
     The words may be more than the model knows: words that came later have columns behind the model's. rows: the
     training rows, for later corrections. labels: what people decided about labels since.
     calibration: how sure answers are and which labels are assigned, if that was learnt. fingerprint: of the training
-    rows.
+    rows. name_counts: how many of the rows that taught each of the model's labels are its names; None for no such rows.
     """
 
     words: FittedWords
@@ -67,6 +68,7 @@ class FittedTagger:
     rows: KeptRows | None = None
     labels: LabelStates = field(default_factory=LabelStates)
     vocabulary: Vocabulary | None = None
+    name_counts: npt.NDArray[np.int32] | None = None
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -77,6 +79,20 @@ class FittedTagger:
     def ids(self) -> dict[str, int]:
         """Label name -> column."""
         return name_ids(self.label_names)
+
+    @property
+    def label_counts(self) -> npt.NDArray[np.int64]:
+        """The texts that taught the model each of its labels; names of labels do not count."""
+        counts = self.model.trained_on.label_counts
+        if self.name_counts is None:
+            return counts
+        own: npt.NDArray[np.int64] = counts - padded_counts(self.name_counts.astype(np.int64), len(counts))
+        return np.maximum(own, 0)
+
+    @property
+    def n_texts(self) -> int:
+        """The texts that the model was trained on."""
+        return self.model.trained_on.n_rows - (0 if self.name_counts is None else int(self.name_counts.sum()))
 
     @property
     def kept(self) -> KeptRows:
@@ -282,6 +298,8 @@ class FittedTagger:
             fields["facts"]["calibration"] = self.calibration.facts()
             arrays |= prefixed(CALIBRATION, self.calibration.arrays())
         fields["data_fingerprint"] = self.fingerprint
+        if self.name_counts is not None:
+            arrays |= prefixed(NAMES, {"counts": self.name_counts})
         if self.rows is not None:
             arrays |= prefixed(ROWS, self.rows.arrays)
             fields["facts"]["rows"] = self.rows.facts()
@@ -322,7 +340,8 @@ def restored_tagger(fields: Mapping[str, Any], arrays: Arrays) -> FittedTagger:
         raise ModelFileError(
             f"tagger: its facts are 'model', 'features' and some of {sorted(others)}, but here {sorted(facts)!r:.80}"
         )
-    stray = [name for name in arrays if not name.startswith((MODEL, FEATURES, TEXTS, CALIBRATION, ROWS, VOCABULARY))]
+    prefixes = (MODEL, FEATURES, TEXTS, CALIBRATION, ROWS, VOCABULARY, NAMES)
+    stray = [name for name in arrays if not name.startswith(prefixes)]
     if not stray and "rows" not in facts:
         stray = list(prefixed(ROWS, part(ROWS, arrays)))
     if stray:
@@ -340,7 +359,8 @@ def restored_tagger(fields: Mapping[str, Any], arrays: Arrays) -> FittedTagger:
         calibration = _restored_calibration(part(CALIBRATION, arrays), facts.get("calibration"), model)
         vocabulary = _restored_vocabulary(part(VOCABULARY, arrays), facts.get("vocabulary"))
         seen = fields.get("data_fingerprint")
-        tagger = FittedTagger(words, model, texts, calibration, seen, rows, states, vocabulary)
+        counts = _restored_name_counts(part(NAMES, arrays), model)
+        tagger = FittedTagger(words, model, texts, calibration, seen, rows, states, vocabulary, counts)
         _ = tagger.ids  # names that are not distinct are refused now
     except LabelwoodError as error:
         raise ModelFileError(f"tagger: {error}") from error
@@ -351,6 +371,13 @@ def _restored_vocabulary(arrays: Arrays, facts: Any) -> Vocabulary | None:
     if not arrays and facts is None:
         return None
     return Vocabulary.restore(arrays, facts)
+
+
+def _restored_name_counts(arrays: Arrays, model: Fitted[Any]) -> npt.NDArray[np.int32] | None:
+    if not arrays:  # none, or a folder of an earlier version
+        return None
+    check_arrays(_NAMES, arrays, {"n_labels": model.n_labels}, "names")
+    return arrays["counts"]
 
 
 def _restored_texts(arrays: Arrays) -> tuple[str, ...] | None:

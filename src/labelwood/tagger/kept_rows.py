@@ -29,6 +29,7 @@ KEPT: Schema = {
 }
 LARGEST_HALF = 65504.0
 NO_ID = 0
+NAME_ID = 1  # of a row that is the name of its label; no hash that matters is 1
 Hashes = npt.NDArray[np.uint64]
 
 
@@ -83,6 +84,16 @@ class KeptRows:
         return len(self) - self.n_pending
 
     # what the rows are
+
+    @property
+    def are_names(self) -> npt.NDArray[np.bool_]:
+        """Which rows are names of their labels."""
+        return np.asarray(self.arrays["ids"] == NAME_ID)
+
+    def name_counts(self, n_labels: int) -> npt.NDArray[np.int32]:
+        """How many rows of each label are names."""
+        names = np.repeat(self.are_names, np.diff(self._starts("y")))
+        return np.bincount(self.arrays["y_columns"][names], minlength=n_labels).astype(np.int32)
 
     def x(self, n_features: int) -> sparse.csr_matrix:
         """The features, float32 (n_rows, n_features); ModelFileError if they are damaged."""

@@ -29,9 +29,9 @@ def label_table(state: FittedTagger) -> list[LabelRow]:
     """All labels in the order of their columns, then what is forbidden and no label."""
     names = state.label_names
     kept = state.kept if state.kept.whole else state.kept.pending()
-    counts = np.bincount(kept.arrays["y_columns"], minlength=len(names))
+    counts = np.bincount(kept.arrays["y_columns"], minlength=len(names)) - kept.name_counts(len(names))
     if not kept.whole:
-        counts[: state.model.n_labels] += state.model.trained_on.label_counts
+        counts[: state.model.n_labels] += state.label_counts
     rows = [LabelRow(name, int(n), state.labels.of(name)) for name, n in zip(names, counts.tolist(), strict=True)]
     return rows + [LabelRow(name, 0, "forbidden") for name in sorted(state.labels.forbidden - set(names))]
 

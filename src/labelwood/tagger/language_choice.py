@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
-from labelwood.data.keyed_random import keyed_uniform
 from labelwood.features.languages import AUTO, checked_codes, language_name, languages_of
 from labelwood.features.stems import has_lemmas
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.metrics.evaluate import evaluate
 from labelwood.models.base import SCORED_AT
 from labelwood.models.linear.linear_tree import LinearTree
+from labelwood.tagger.trial_rows import FEWEST_HELD_OUT, TRIAL_ROWS, Rows, trial_rows
 
-# The trial trains a linear tree for each kind of words: seconds, not minutes, on data of any size.
-TRIAL_ROWS, HELD_OUT_ROWS = 20_000, 5_000
-# Below this many held-out rows chance decides: then stems are taken without a trial, for few texts show few forms.
-FEWEST_HELD_OUT = 200
 PLAIN, STEMS, LEMMAS, LETTERS = "plain words", "stems", "dictionary forms", "runs of letters"
 # Points of nDCG@5 that a kind of words must gain. Below 0.2 it is noise, and plain words are simpler to explain; runs
 # of letters, which find the parts of compound words, train longer, take more room and explain worse.
@@ -50,15 +45,15 @@ def chosen_words(
     if not codes:
         return {**features, "stems": None, "lemmas": False}, f"{PLAIN}: no language that is known here shows"
     with_stems = {**features, "stems": "+".join(codes)}
-    held_out = _held_out(len(texts), seed)
-    if held_out.sum() < FEWEST_HELD_OUT:
+    rows = trial_rows(len(texts), seed)
+    if len(rows[1]) < FEWEST_HELD_OUT:  # stems without a trial, for few texts show few forms
         return with_stems, f"{STEMS} of {_named(codes)}: detected; too few rows to try plain words beside them"
     kinds = {PLAIN: {**features, "stems": None, "lemmas": False}, STEMS: {**with_stems, "lemmas": False}}
     if has_lemmas():
         kinds[LEMMAS] = {**with_stems, "lemmas": True}
     if letters and _suits_letters(features, texts):
         kinds[LETTERS] = {**kinds[PLAIN], **RUNS}
-    scores = {kind: _score(texts, y, values, held_out, seed) for kind, values in kinds.items()}
+    scores = {kind: _score(texts, y, values, rows, seed) for kind, values in kinds.items()}
     best = max(scores, key=lambda kind: scores[kind] - SMALLEST_GAIN[kind])
     figures = ", ".join(f"{kind} {score:.1f}" for kind, score in scores.items())
     return kinds[best], f"{best} of {_named(codes)}: nDCG@{SCORED_AT} on held-out rows: {figures}"
@@ -78,22 +73,14 @@ def _named(codes: Sequence[str]) -> str:
     return " and ".join(language_name(code) for code in codes)
 
 
-def _held_out(n_rows: int, seed: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The rows that judge: a tenth, at most 5,000, the same for the same seed."""
-    share = min(0.1, HELD_OUT_ROWS / n_rows)
-    return np.asarray(keyed_uniform(seed, np.arange(n_rows)) < share)
-
-
 def _score(
     texts: Sequence[str],
     y: sparse.csr_matrix,
     features: Mapping[str, Any],
-    held_out: np.ndarray[Any, np.dtype[np.bool_]],
+    rows: tuple[Rows, Rows],
     seed: int,
 ) -> float:
-    training = np.flatnonzero(~held_out)
-    training = training[:: -(-len(training) // TRIAL_ROWS)]
-    judging = np.flatnonzero(held_out)
+    training, judging = rows
     vectorizer = TfidfVectorizer(**features)
     x = vectorizer.fit_transform([texts[row] for row in training.tolist()])
     tree = LinearTree(C=1.0, seed=seed, n_threads=vectorizer.n_threads).fit(x, y[training])

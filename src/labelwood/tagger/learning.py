@@ -278,7 +278,8 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
         texts = tuple(texts[number] if number < len(texts) else "" for number in numbers)
     calibration = state.calibration
     if calibration is not None and enough_rows(held := checked_input(data, progress=progress)):
-        calibration = calibration_of(model, held, calibration.rule)  # another model is sure of other things
+        are_texts = None if state.name_counts is None else ~rows.are_names
+        calibration = calibration_of(model, held, calibration.rule, are_texts)  # another model is sure of other things
     return replace(_settled(state, model.fitted_, rows.renumbered(), texts), calibration=calibration)
 
 
@@ -334,7 +335,9 @@ def _recounted(model: Any, y: sparse.csr_matrix) -> Fitted[Any]:
 
 def _settled(state: FittedTagger, model: Fitted[Any], rows: KeptRows, texts: tuple[str, ...] | None) -> FittedTagger:
     """The tagger with a model that knows all rows and labels."""
-    return replace(state, model=model, rows=rows.learnt(), texts=texts, labels=replace(state.labels, added=()))
+    names = None if state.name_counts is None else rows.name_counts(model.n_labels)
+    labels = replace(state.labels, added=())
+    return replace(state, model=model, rows=rows.learnt(), texts=texts, labels=labels, name_counts=names)
 
 
 def _rows(n: int) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from labelwood.calibration.fit import calibration_of, enough_rows
@@ -42,10 +43,11 @@ from labelwood.tagger.given import (
     texts_of,
     training_rows,
 )
-from labelwood.tagger.kept_rows import KeptRows, id_hashes, kept_bytes, text_hashes
+from labelwood.tagger.kept_rows import NAME_ID, NO_ID, KeptRows, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
 from labelwood.tagger.language_choice import chosen_words
 from labelwood.tagger.learning import Learnt, learned
+from labelwood.tagger.name_rows import NO_NAMES, name_rows, names_help
 from labelwood.tagger.named_rows import named_rows
 from labelwood.tagger.reasons import TagReason
 from labelwood.topk import TopK
@@ -58,8 +60,10 @@ from labelwood.vocabulary.vocabulary import Vocabulary
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
 USUAL_K = 5
+LINEAR_TREE = "linear-tree"
 BYTES_OF_CHARACTER = 4  # of a text while its words are counted: some 8 for a word, and 8 for its value
-_OWN = ("model", "seed", "n_threads", "features", "model_params", "assign", "keep_rows", "lang", "vocabulary")
+_OF_MODEL = ("model", "seed", "n_threads", "features", "model_params")
+_OWN = (*_OF_MODEL, "assign", "keep_rows", "lang", "vocabulary", "name_rows")
 # Training rows are kept for later corrections unless they are told to, or take more bytes than this.
 MOST_KEPT_BYTES = 100_000_000
 
@@ -77,7 +81,9 @@ class Tagger(Estimator):
     `learn` can teach the model corrections; None: if they take at most 100 MB. lang: the language of the texts, such as
     "fi", makes inflected words alike by their stems; "auto" detects it and keeps what held-out rows prefer, as `notes_`
     then says. vocabulary: a thesaurus or its file; labels are its ids then, which have names, and deprecated ones are
-    not suggested. The constructor only stores; `fit` validates.
+    not suggested. name_rows: learn from the names of the labels, too, as from rows: rare labels, and those without a
+    row, are then found by their words; None: if held-out rows are answered better so, as `notes_` then says. The
+    constructor only stores; `fit` validates.
     """
 
     # What the last fit has to say about its choices; of the class, so that the constructor sets nothing but parameters.
@@ -95,6 +101,7 @@ class Tagger(Estimator):
         keep_rows: bool | None = None,
         lang: str | None = None,
         vocabulary: Vocabulary | str | Path | None = None,
+        name_rows: bool | None = None,
     ) -> None:
         self.model = model
         self.seed = seed
@@ -105,6 +112,7 @@ class Tagger(Estimator):
         self.keep_rows = keep_rows
         self.lang = lang
         self.vocabulary = vocabulary
+        self.name_rows = name_rows
 
     def __repr__(self) -> str:
         return f"Tagger(model={self.model!r}, seed={self.seed})"
@@ -173,8 +181,9 @@ class Tagger(Estimator):
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
         rows, y, label_names = training_rows(texts, labels)
-        if self.keep_rows not in (None, True, False):
-            raise ParamError(f"Tagger: keep_rows must be True, False or None, but is {self.keep_rows!r}")
+        for name in ("keep_rows", "name_rows"):
+            if getattr(self, name) not in (None, True, False):
+                raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
         naming.name_ids(label_names)
@@ -182,27 +191,33 @@ class Tagger(Estimator):
         if vocabulary is not None:
             vocabulary = spoken(vocabulary, self.lang, rows)
         features, notes = self._chosen_features(rows, y, progress)
+        seen, n_texts = texts_fingerprint(rows, y, label_names), len(rows)
+        learns_names, more = self._learns_names(rows, y, label_names, vocabulary, features, progress)
+        by_name = learns_names or self._new_model(LINEAR_TREE).finds_by_name(n_texts)
+        notes = (*notes, *more)
+        if vocabulary is not None:
+            notes = (*notes, *notes_about(label_names, vocabulary, by_name=by_name))
+            if by_name:
+                y, label_names = with_concepts(y, label_names, vocabulary)
+        names = name_rows(label_names, vocabulary) if learns_names else NO_NAMES
+        if names:
+            rows, y = [*rows, *names.texts], sparse.vstack([y, names.y(y.shape[1])], format="csr")
         vectorizer = self._vectorizer_type()(**features)
         progress.step("turning texts into features", 0, len(rows))
         with sparing(_scratch_for(rows, memory)):
             x = vectorizer.fit_transform(rows)
         progress.step("turning texts into features", len(rows), len(rows))
         model = self._new_model(recommended_model(y.shape[1], x.nnz))
-        seen = texts_fingerprint(rows, y, label_names)
         texts_too = rows if model.reads_texts or model.takes_texts else None
-        if vocabulary is not None:
-            notes = (*notes, *notes_about(label_names, vocabulary, by_name=model.finds_by_name(len(rows))))
-            if model.finds_by_name(len(rows)):
-                y, label_names = with_concepts(y, label_names, vocabulary)
         named = named_rows(vectorizer.fitted_, vocabulary, x, y, label_names, texts_too)
         model.fit(named, memory=memory, progress=progress)
         kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
         calibration = None
         if rule is not None:
-            data = checked_input(named, progress=progress)
-            if enough_rows(data):
+            data, are_texts = checked_input(named, progress=progress), np.arange(len(rows)) < n_texts
+            if enough_rows(data.take(np.flatnonzero(are_texts))):
                 with sparing(model._scratch(model._settings(), data, memory)):
-                    calibration = calibration_of(model, data, rule)
+                    calibration = calibration_of(model, data, rule, are_texts if names else None)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
         self._fitted = FittedTagger(
             vectorizer.fitted_,
@@ -210,17 +225,43 @@ class Tagger(Estimator):
             kept,
             calibration,
             seen,
-            self._kept_rows(x, y, rows, ids),
+            self._kept_rows(x, y, rows, ids, n_texts),
             vocabulary=vocabulary,
+            name_counts=names.counts(y.shape[1]) if names else None,
         )
         self.notes_ = (*notes, *model.notes_)
         return self
 
-    def _kept_rows(self, x: Any, y: Any, texts: Sequence[str], ids: Sequence[str] | None) -> KeptRows | None:
-        """The training rows for later corrections, if they are to be kept."""
+    def _learns_names(
+        self,
+        rows: Sequence[str],
+        y: sparse.csr_matrix,
+        label_names: Sequence[str],
+        vocabulary: Vocabulary | None,
+        features: Mapping[str, Any],
+        progress: Progress,
+    ) -> tuple[bool, tuple[str, ...]]:
+        """(whether names of labels are rows to learn from, what there is to say about it)."""
+        model = self._new_model(LINEAR_TREE)  # or one-vs-all: in this they are alike
+        if self.name_rows is not None:
+            if self.name_rows and (model.takes_texts or model.reads_texts):
+                raise ParamError(f"Tagger: {model.name} reads texts and label names itself; name_rows is for others")
+            return self.name_rows, ()
+        if not model.may_learn_from_names():
+            return False, ()
+        progress.step("trying label names", 0, 0)
+        helps, note = names_help(rows, y, name_rows(label_names, vocabulary), features, self.seed)
+        return helps, (note,) if helps else ()
+
+    def _kept_rows(
+        self, x: Any, y: Any, texts: Sequence[str], ids: Sequence[str] | None, n_texts: int
+    ) -> KeptRows | None:
+        """The training rows for later corrections, if they are to be kept; behind n_texts are names of labels."""
         if self.keep_rows is False or (self.keep_rows is None and kept_bytes(x, y) > MOST_KEPT_BYTES):
             return None
-        return KeptRows.of(x, y, text_hashes(texts), None if ids is None else id_hashes(ids))
+        hashes = np.full(len(texts), NAME_ID, np.uint64)
+        hashes[:n_texts] = NO_ID if ids is None else id_hashes(ids)
+        return KeptRows.of(x, y, text_hashes(texts), hashes)
 
     def learn(
         self,
@@ -399,15 +440,14 @@ class Tagger(Estimator):
         Labels that the tagger does not know count as missed. Propensities come from its training labels. With a
         vocabulary that has broader concepts also "hP@k", "hR@k" and "hF1@k".
         """
-        trained_on = self.fitted_.model.trained_on
         if isinstance(texts, Dataset):
             rows, (y, unknown) = texts_of(texts), self.label_matrix(texts)
         else:
             rows, (y, unknown) = checked_texts(texts), self.label_matrix(labels_for(labels))
             check_as_many(len(rows), y.shape[0])
         top = self.predict_top(rows, max(ks))
-        counts = naming.padded_counts(trained_on.label_counts, y.shape[1])
-        figures = evaluate(top, y, train_y=counts, n_train=trained_on.n_rows, ks=ks)
+        counts = naming.padded_counts(self.fitted_.label_counts, y.shape[1])
+        figures = evaluate(top, y, train_y=counts, n_train=self.fitted_.n_texts, ks=ks)
         return figures | self.fitted_.hierarchy_figures(top, y, unknown, ks)
 
     def score(self, texts: Iterable[str] | Dataset, labels: Any = None) -> float:
@@ -474,6 +514,7 @@ class Tagger(Estimator):
         words = state.words.parameters.as_given()
         tagger = cls(state.model.name, seed=settings.seed, features=words, model_params=settings.saved())
         tagger.assign = None if state.calibration is None else str(state.calibration.rule)
+        tagger.name_rows = state.name_counts is not None
         tagger._fitted = state
         return tagger
 

@@ -40,7 +40,7 @@ def _shown(value: Any) -> str:
 class Recipe:
     """A model by name with its parameters and, for texts, how they become rows; `trained` follows it.
 
-    seed and n_threads are in params. assign and keep_rows: of the Tagger that texts give.
+    seed and n_threads are in params. assign, keep_rows and name_rows: of the Tagger that texts give.
     """
 
     model: str = AUTO
@@ -50,6 +50,7 @@ class Recipe:
     vocabulary: Vocabulary | None = None
     assign: str | None = None
     keep_rows: bool | None = None
+    name_rows: bool | None = None
 
     def named(self, data: Dataset) -> str:
         """The model that is meant: "auto" depends on the data."""
@@ -97,6 +98,7 @@ class Recipe:
                 keep_rows=self.keep_rows,
                 lang=self.lang,
                 vocabulary=self.vocabulary,
+                name_rows=self.name_rows,
             )
             return tagger.fit(data, memory=memory, progress=progress)
         if self.features or self.lang is not None or self.vocabulary is not None:

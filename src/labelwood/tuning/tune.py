@@ -95,6 +95,7 @@ def tune(
     vocabulary: Vocabulary | str | Path | None = None,
     assign: str | None = None,
     keep_rows: bool | None = None,
+    name_rows: bool | None = None,
     seed: int = 0,
     n_threads: int | None = None,
     out: str | Path | None = None,
@@ -121,6 +122,7 @@ def tune(
         vocabulary if vocabulary is None or isinstance(vocabulary, Vocabulary) else read_vocabulary(vocabulary),
         assign,
         keep_rows,
+        name_rows,
     )
     to_try = changes(recipe, data)
     rows = SearchRows(data, seed)

@@ -82,6 +82,7 @@ class Random(Model[RandomParams, FittedRandom]):
     """Gives every row labels by chance, all alike; scores are the numbers drawn. The floor of every measure."""
 
     name = "random"
+    counts_labels_only = True
     Parameters = RandomParams
     FittedState = FittedRandom
 

@@ -1,0 +1,21 @@
+"""trial_rows: which rows a small trial trains on, and which judge it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.data.keyed_random import keyed_uniform
+
+# A trial trains a linear tree on so many rows: seconds, not minutes, on data of any size.
+TRIAL_ROWS, HELD_OUT_ROWS = 20_000, 5_000
+# Below this many held-out rows chance decides.
+FEWEST_HELD_OUT = 200
+Rows = npt.NDArray[np.int64]
+
+
+def trial_rows(n_rows: int, seed: int, share: float = 0.1) -> tuple[Rows, Rows]:
+    """(rows to train on, rows that judge: that share, at most 5,000), the same for the same seed."""
+    held_out = keyed_uniform(seed, np.arange(n_rows)) < min(share, HELD_OUT_ROWS / n_rows)
+    training = np.flatnonzero(~held_out)
+    return training[:: -(-len(training) // TRIAL_ROWS)], np.flatnonzero(held_out)
