@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.errors import DataError, LabelwoodError, MissingExtraError, ParamError
-from labelwood.storage.load import read_manifest
+from labelwood.storage.load import read_manifest, training_rows
 
 SCHEME = "hf://"
 CARD = "README.md"
@@ -100,7 +100,7 @@ def model_card(manifest: Mapping[str, Any], name: str, figures: Mapping[str, flo
         "model": manifest["name"],
         "labels": f"{shape['n_labels']:,}",
         "features": f"{shape['n_features']:,}",
-        "training rows": f"{shape['n_rows']:,}",
+        "training rows": f"{training_rows(manifest):,}",
         "made": manifest["created"],
         "labelwood": manifest["labelwood_version"],
         "version (SHA-256 of its manifest)": manifest["manifest_sha256"],

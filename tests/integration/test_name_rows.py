@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import labelwood
+from labelwood.cli.main import app
 from labelwood.errors import ParamError
 from labelwood.models.registry import model_names
 from labelwood.tagger.name_rows import name_rows, names_help
@@ -76,6 +78,14 @@ def test_names_judge_nothing(name):
     assert tagger.calibration_.held_out["rows"] == 60
 
 
+def test_inspect_tells_names_from_rows(tmp_path):
+    Tagger("linear-tree", n_threads=1, name_rows=True).fit(*catalogue(60)).save(tmp_path / "m")
+    told = CliRunner().invoke(app, ["inspect", str(tmp_path / "m")])
+    assert told.exit_code == 0
+    assert "60 rows and " in told.stdout
+    assert "names of labels" in told.stdout
+
+
 def test_a_model_that_reads_names_itself_refuses():
     with pytest.raises(ParamError, match="ensemble reads texts and label names itself"):
         Tagger("ensemble", name_rows=True).fit(*catalogue(60))
@@ -99,6 +109,15 @@ def test_concepts_without_a_row_are_found_by_their_names(name, tmp_path):
     assert tagger.name(unseen) == "violin maker"
     assert tagger.predict(["the violin makers of Cremona"], 1)[0][0][0] == unseen
     assert "they can be found by their names" in " ".join(tagger.notes_)
+
+
+def test_many_concepts_without_a_text_are_left_to_a_tree(tmp_path):
+    (tmp_path / "subjects.tsv").write_text("id\ten\n" + "".join(f"id {name}\t{name}\n" for name in SUBJECTS))
+    texts, labels = catalogue(100)
+    labels = [[f"id {name}" for name in row] for row in labels]
+    chosen = Tagger(n_threads=1, vocabulary=tmp_path / "subjects.tsv", lang="en", name_rows=True).fit(texts, labels)
+    assert chosen.model_.name == "linear-tree"
+    assert Tagger(n_threads=1, name_rows=True).fit(texts, labels).model_.name == "one-vs-all"
 
 
 @pytest.mark.parametrize("name", ["linear-tree", "one-vs-all", "dxml"])

@@ -63,12 +63,15 @@ def _show(
     written: list[str],
 ) -> None:
     from labelwood.cli.console import count, show, show_table, size
+    from labelwood.storage.load import training_rows
 
-    shape = manifest["shape"]
+    shape, n_rows = manifest["shape"], training_rows(manifest)
+    n_names = shape["n_rows"] - n_rows
+    names = f" and {n_names:,} names of labels" if n_names else ""
     facts = [
         ("kind", manifest["kind"]),
         ("model", manifest["name"]),
-        ("trained on", f"{count(shape['n_rows'], 'row')}, {count(shape['n_features'], 'feature')}"),
+        ("trained on", f"{count(n_rows, 'row')}{names}, {count(shape['n_features'], 'feature')}"),
         ("labels", f"{shape['n_labels']:,}"),
         ("seed", str(manifest["seed"])),
         ("size", f"{size(n_bytes)} in {count(len(manifest['arrays']), 'array')}"),

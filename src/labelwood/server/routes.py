@@ -45,6 +45,7 @@ from labelwood.server.schemas import (
 )
 from labelwood.server.served import ServedModel
 from labelwood.server.tree_view import n_trees, tree
+from labelwood.storage.load import training_rows
 from labelwood.tagger.tagger import Tagger
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ async def model(app: App, request: Request) -> Response:
         model=manifest["name"],
         n_labels=served.n_labels,
         n_features=shape["n_features"],
-        n_rows=shape["n_rows"],
+        n_rows=training_rows(manifest),
         takes=["texts", "features"] if served.takes_texts else ["features"],
         created=manifest["created"],
         version=manifest["manifest_sha256"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     if len(raw) > MAX_MANIFEST_BYTES:
         raise ModelFileError(f"{path}: larger than {MAX_MANIFEST_BYTES >> 20} MB")
     return check_manifest(parse_json(raw, str(path)), str(path))
+
+
+def training_rows(manifest: Mapping[str, Any]) -> int:
+    """The rows that a saved model was trained on; names of labels, which a tagger may learn from, are no rows."""
+    names = manifest["facts"].get("name_rows", 0) if isinstance(manifest["facts"], dict) else 0
+    return int(manifest["shape"]["n_rows"]) - (names if isinstance(names, int) else 0)
 
 
 def _load(folder: Path, verify: bool) -> tuple[dict[str, Any], dict[str, Array]]:

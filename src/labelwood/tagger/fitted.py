@@ -300,6 +300,7 @@ class FittedTagger:
         fields["data_fingerprint"] = self.fingerprint
         if self.name_counts is not None:
             arrays |= prefixed(NAMES, {"counts": self.name_counts})
+            fields["facts"]["name_rows"] = int(self.name_counts.sum())
         if self.rows is not None:
             arrays |= prefixed(ROWS, self.rows.arrays)
             fields["facts"]["rows"] = self.rows.facts()
@@ -335,7 +336,7 @@ def _with_certain(top: TopK, answers: TopK, certain: npt.NDArray[np.bool_]) -> T
 def restored_tagger(fields: Mapping[str, Any], arrays: Arrays) -> FittedTagger:
     """The tagger of saved fields and arrays; ModelFileError if its parts do not fit together."""
     facts = fields["facts"]
-    others = {"rows", "labels", "calibration", "vocabulary"}
+    others = {"rows", "labels", "calibration", "vocabulary", "name_rows"}
     if not {"model", "features"} <= set(facts) <= {"model", "features"} | others:
         raise ModelFileError(
             f"tagger: its facts are 'model', 'features' and some of {sorted(others)}, but here {sorted(facts)!r:.80}"
