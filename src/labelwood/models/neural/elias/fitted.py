@@ -155,7 +155,7 @@ class FittedELIAS(Fitted[ELIASParams]):
         member.scoring.fill_top((short, log_p), margins, self.trained_on.label_counts, labels, scores, votes)
 
     def _judged(self, member: Member, rows: UnitRows, n_threads: int | None) -> tuple[Int32, Floats, Floats | None]:
-        return judged_rows(member.index, self.ranker, rows, self.candidates, n_threads)
+        return judged_rows(member.index, self.ranker, rows, self.candidates, n_threads, self.settings.ranker_top)
 
     def _scored(self, x: sparse.csr_matrix, n_threads: int | None) -> Scored:
         """(labels ascending with -1 last, scores), both (n, m): what any member shortlists, with mean scores."""

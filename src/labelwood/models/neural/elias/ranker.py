@@ -122,12 +122,29 @@ def judged_rows(
     rows: sparse.csr_matrix | UnitRows,
     n_candidates: int,
     n_threads: int | None,
+    most: int | None = None,
 ) -> tuple[Int32, Floats, Floats | None]:
-    """(labels, log p, margins of the ranker if there is one) of the rows' shortlists."""
+    """(labels, log p, margins of the ranker if there is one) of the rows' shortlists.
+
+    most: with a ranker, so many labels of a shortlist, the most likely ones; None: all.
+    """
     short = index.shortlist(rows, n_threads=n_threads)
     if ranker is None:
         return short.labels, short.log_p, None
-    return ranker.judged(rows, short.labels, short.log_p, n_candidates, n_threads)
+    return ranker.judged(rows, *likeliest(short.labels, short.log_p, most), n_candidates, n_threads)
+
+
+def likeliest(labels: Int32, log_p: Floats, most: int | None) -> tuple[Int32, Floats]:
+    """The most likely labels of shortlists (n, room), in ascending order with -1 last; most None: all."""
+    room = labels.shape[1]
+    if most is None or most >= room:
+        return labels, log_p
+    unlikely = np.where(labels < 0, np.inf, -log_p)
+    places = np.sort(np.argpartition(unlikely, most - 1, axis=1)[:, :most], axis=1)  # in the order they had
+    return (
+        np.ascontiguousarray(np.take_along_axis(labels, places, axis=1)),
+        np.ascontiguousarray(np.take_along_axis(log_p, places, axis=1)),
+    )
 
 
 @dataclass(frozen=True)

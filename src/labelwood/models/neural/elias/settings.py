@@ -109,6 +109,10 @@ class ELIASParams(Params):
     candidates: int = param(
         50, "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows", low=0
     )
+    ranker_top: int | None = param(
+        None, "ranker: the most likely labels of a shortlist that it judges, the rest is dropped; None: all", low=1,
+        kind=int,
+    )  # fmt: skip
     trees: int | None = param(
         None,
         "linear trees that vote beside the ranker if held-out rows want them; None: as many as indexes, three at least "

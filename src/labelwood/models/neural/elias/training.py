@@ -242,8 +242,9 @@ def _choose(
     zero_shot: ZeroShot | None,
 ) -> Chosen:
     """What the rows held out choose."""
-    counts = data.trained_on().label_counts
     kept_rows, kept_y = read.rows[read.kept], data.y[read.kept]
+    # Of the rows learned from: a label counted in the rows held out would tell that one of these has it.
+    counts = np.bincount(data.y[read.trained].indices, minlength=data.n_labels).astype(np.int64)
     choices = [_chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings) for index in indexes]
     scored = mean_scores([scores for _, scores in choices])
     votes = None
@@ -290,7 +291,7 @@ def _chosen_scoring(
     settings: ELIASParams,
 ) -> tuple[Scoring, Scored]:
     """(scoring of one index, chosen on held-out rows; their labels and scores)."""
-    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads)
+    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads, settings.ranker_top)
     logs = None if margins is None else log_q(margins)
     pairs = held_out(labels, log_p, logs, y)
     choose = product_scoring if settings.scoring == PRODUCT else choose_scoring
