@@ -56,9 +56,6 @@ PUBLISHED = {
         "start": pytest.approx(0.1),
         "shuffle": False,
     },
-    # Zhang et al., ICMR 2018, algorithms 1 and 2 (edges without weights, DeepWalk, means of label vectors, the nearest
-    # cluster, mean of the neighbours' labels) and section 4.1: W1 d x 256, l = 100 for small data sets, 512 and 300 for
-    # large ones; dropout after the last linear layer, then length 1; SGD, momentum 0.9, decay 0.0005, fixed rate 0.015.
     # fastText 0.9.2, args.cc: softmax, neg 5, dim 100, epoch 5, lr 0.1, minCount 1; vectors in +-1 / dim.
     ("fasttext", "fasttext"): {
         "loss": "softmax",
@@ -70,6 +67,9 @@ PUBLISHED = {
         "min_count": 1,
         "shuffle": False,
     },
+    # Zhang et al., ICMR 2018, algorithms 1 and 2 (edges without weights, DeepWalk, means of label vectors, the nearest
+    # cluster, mean of the neighbours' labels) and section 4.1: W1 d x 256, l = 100 for small data sets, 512 and 300 for
+    # large ones; dropout after the last linear layer, then length 1; SGD, momentum 0.9, decay 0.0005, fixed rate 0.015.
     ("dxml", "paper"): {
         "embedding": "deepwalk",
         "weighted": False,
@@ -122,6 +122,10 @@ PUBLISHED = {
         "max_parents": 0,
         "negatives": "shortlist",
         "scoring": "product",
+        # D.2, page 21: "top 100 predictions made by trained ELIAS", equation 17 (log of the sigmoid), "5000 data points"
+        "ranker_top": 100,
+        "ranker_loss": "logistic",
+        "most_held_out": 5000,
         "candidates": 0,
         "trees": 0,
         "encoder": "auto",  # texts where there are some; figure 2: "the text encoder" is trained end to end

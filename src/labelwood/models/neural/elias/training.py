@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from labelwood.models.neural.elias.staged import Staged
 
 MIN_HELD_OUT = 50  # fewer held-out rows choose nothing
-MAX_HELD_OUT = 4000
 MAX_RUN, MIN_RUNS = 25, 80  # neighbouring rows that are held out together; of how many runs at least
 
 RowNumbers = npt.NDArray[np.int64]
@@ -172,7 +171,7 @@ def _read_rows(settings: ELIASParams, data: FitInput) -> ReadRows:
 
     n_rows = data.x.shape[0]
     run = min(MAX_RUN, max(1, int(n_rows * settings.validation) // MIN_RUNS))
-    trained, kept = validation_split(n_rows, settings.validation, settings.seed, MAX_HELD_OUT, run)
+    trained, kept = validation_split(n_rows, settings.validation, settings.seed, settings.most_held_out, run)
     if len(kept) < MIN_HELD_OUT or not (settings.ranker or settings.calibration):
         trained, kept = np.arange(n_rows), np.zeros(0, np.int64)
     reader = vectors = None
