@@ -105,7 +105,16 @@ PUBLISHED = {
         "plain": True,
     },
     # Section 4.1: complete linkage on minus the number of shared rows; 256 numbers of code on Bibtex.
-    ("hierarchicalxc", "paper"): {"distance": "counts", "ties": "chain", "encoding_dim": 256, "rare_power": 0.0},
+    ("hierarchicalxc", "paper"): {
+        "distance": "counts",
+        "ties": "chain",
+        "encoding_dim": 256,
+        "autoencoder": "neural",  # section 4: "identical to that in NeuralXC"
+        "kernel_features": 1000,  # the code: SVC(), a Gaussian kernel with C = 1
+        "gamma": None,
+        "C": 1.0,
+        "rare_power": 0.0,
+    },
     # Gupta et al., NeurIPS 2022, section 4 ("an ensemble of 3 models", K = 2000, b = 20, "weight decay applied only to
     # non-gain and non-bias parameters", "update ... at every k training steps, where k=10"), D.2 (top 100, T + p q).
     ("elias", "paper"): {
@@ -122,7 +131,7 @@ PUBLISHED = {
         "max_parents": 0,
         "negatives": "shortlist",
         "scoring": "product",
-        # D.2, page 21: "top 100 predictions made by trained ELIAS", equation 17 (log of the sigmoid), "5000 data points"
+        # D.2: "top 100 predictions made by trained ELIAS", equation 17 (log of the sigmoid), "5000 data points"
         "ranker_top": 100,
         "ranker_loss": "logistic",
         "most_held_out": 5000,

@@ -194,7 +194,9 @@ def test_ranker_learns_from_positives_outside_the_shortlist(random):
     x = sparse.csr_matrix(np.eye(6, dtype=np.float32))
     y = sparse.csr_matrix(np.eye(6, dtype=np.float32))
     nothing = np.full((6, 2), -1, np.int32)
-    options = ranker_options(SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 10.0)
+    options = ranker_options(
+        SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 10.0
+    )
     for shortlists in ([nothing], None):
         ranker = train_ranker(x, y, np.array([1, 0, 1, 0, 1, 0], np.int32), shortlists, options, SILENT)
         margins = ranker.margins(x, np.tile(np.arange(6, dtype=np.int32), (6, 1)))
@@ -206,7 +208,9 @@ def test_margins_are_those_of_the_blocks(random):
     x = sparse.random(40, 12, 0.4, format="csr", dtype=np.float32, rng=random)
     y = sparse.csr_matrix((random.uniform(size=(40, 9)) < 0.3).astype(np.float32))
     partition = random.integers(0, 3, 9).astype(np.int32)
-    options = ranker_options(SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0)
+    options = ranker_options(
+        SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0
+    )
     ranker = train_ranker(x, y, partition, None, options, SILENT)
     labels = np.array([[3, 5, -1]] * 40, np.int32)
     found = ranker.margins(x, labels)
@@ -223,7 +227,9 @@ def test_a_ranker_that_starts_from_an_earlier_one_ends_where_a_new_one_does(rand
     y[110:, 69] = 1
     x, y = sparse.csr_matrix(x), sparse.csr_matrix(y)
     partition = random.integers(0, 5, 70).astype(np.int32)
-    options = ranker_options(SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0)
+    options = ranker_options(
+        SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0
+    )
     options = replace(options, eps=1e-4, max_passes=3000)
     rank = rank_features(x)
     first = train_ranker(x[:100], y[:100], partition, None, options, SILENT, feature_rank=rank)

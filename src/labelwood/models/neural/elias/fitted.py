@@ -333,7 +333,9 @@ class FittedELIAS(Fitted[ELIASParams]):
                 for place, n_inserted in enumerate(inserted)
             ),
             partition=arrays["partition"],
-            ranker=Ranker.from_arrays(part(_RANKER, arrays), n_labels, settings.ranker_loss) if settings.ranker else None,
+            ranker=Ranker.from_arrays(part(_RANKER, arrays), n_labels, settings.ranker_loss)
+            if settings.ranker
+            else None,
             votes=votes,
             zero_shot=zero_shot,
             reader=reader,

@@ -136,11 +136,11 @@ def with_encoder(settings: ELIASParams, has_texts: bool) -> ELIASParams:
 
 
 # Gupta et al., NeurIPS 2022: three models (section 4, "Implementation details"), C ~ L / 100, K = 2000, b = 20,
-# lambda = 0.05, edges from U(0, 1) (section 3.4), AdamW with decay on weights alone, label classifiers updated every 10
-# steps (section 4), "the final layer's CLS token vector" (section 3, text representation), one rate for all layers of
-# the text encoder, ranker with a logistic loss on the top 100, 5,000 rows for T, and T + p q (section D.2). How the epochs of table 4 fall on both stages is
-# not printed: a third on the first one, as in the released configurations. alpha and beta follow the number of labels
-# here; those of table 4 suit the data sets named below.
+# lambda = 0.05, edges from U(0, 1) (section 3.4), AdamW with decay on weights alone, label classifiers updated every
+# 10 steps (section 4), "the final layer's CLS token vector" (section 3, text representation), one rate for all layers
+# of the text encoder, ranker with a logistic loss on the top 100, 5,000 rows for T, and T + p q (section D.2). How
+# the epochs of table 4 fall on both stages is not printed: a third on the first one, as in the released
+# configurations. alpha and beta follow the number of labels here; those of table 4 suit the data sets named below.
 _METHOD: Mapping[str, Any] = {
     "ranker": True,
     "calibration": True,
