@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument(
         "--trees", type=int, default=3, help="trees of the linear tree to compare with; 0: no tree and no one-vs-all"
     )
+    parser.add_argument("--no-one-vs-all", action="store_true", help="no one-vs-all to compare with: it takes long")
     parser.add_argument("--baselines", action="store_true", help="the linear tree and one-vs-all alone, not ELIAS")
     parser.add_argument("--threads", type=int, help="threads of the linear tree and one-vs-all")
     parser.add_argument("--save", type=Path, help="keep the model in this folder")
@@ -107,6 +108,7 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
         started = time.process_time()
         top = labelwood.LinearTree(n_trees=options.trees, n_threads=options.threads).fit(x, y).predict(test.x, k=100)
         judge(f"linear tree x{options.trees}", top, time.process_time() - started)
+    if options.trees and not options.no_one_vs_all:
         started = time.process_time()
         top = labelwood.OneVsAll(n_threads=options.threads).fit(x, y).predict(test.x, k=100)
         judge("one-vs-all", top, time.process_time() - started)
