@@ -26,7 +26,7 @@ from labelwood.models.neural.elias.calibration import (
 from labelwood.models.neural.elias.ranker import likeliest, ranker_nodes, ranker_options, told_margins, train_ranker
 from labelwood.models.neural.elias.search import top_of
 from labelwood.models.neural.elias.settings import ELIASParams
-from labelwood.models.neural.elias.sizes import index_sizes, voting_trees
+from labelwood.models.neural.elias.sizes import index_sizes, ranker_candidates, voting_trees
 from labelwood.progress import SILENT
 from labelwood.topk import TopK
 
@@ -76,6 +76,14 @@ def test_given_sizes_win():
 )
 def test_three_trees_vote_where_labels_are_many(n_labels, settings, n_trees):
     assert voting_trees(ELIASParams(**settings), n_labels) == n_trees
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "candidates", "wanted"),
+    [(30, None, 30), (49_999, None, 50), (50_000, None, 0), (50_000, 7, 7), (100, 0, 0)],
+)
+def test_a_ranker_looks_at_all_labels_where_these_are_few(n_labels, candidates, wanted):
+    assert ranker_candidates(ELIASParams(candidates=candidates), n_labels) == wanted
 
 
 def test_the_tree_finds_steps(random):

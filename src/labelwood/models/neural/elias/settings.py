@@ -108,8 +108,12 @@ class ELIASParams(Params):
         choices=SCORINGS,
     )
     rare_power: float = param(0.25, "ranker: a label with n rows gets the cost C (20 / n)^rare_power", low=0, high=2)
-    candidates: int = param(
-        50, "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows", low=0
+    candidates: int | None = param(
+        None,
+        "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows, for which it "
+        "looks at every label; None: 50, none from 50,000 labels on",
+        low=0,
+        kind=int,
     )
     ranker_loss: str = param(SQUARED_HINGE, "ranker: what an error costs; logistic: q is its sigmoid", choices=LOSSES)
     ranker_top: int | None = param(

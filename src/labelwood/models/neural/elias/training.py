@@ -42,7 +42,7 @@ from labelwood.models.neural.elias.inputs import (
 from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams, with_encoder
-from labelwood.models.neural.elias.sizes import batch_size, index_sizes, voting_trees
+from labelwood.models.neural.elias.sizes import batch_size, index_sizes, ranker_candidates, voting_trees
 from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.runtime import require_torch
@@ -115,7 +115,7 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
     clock.append(time.process_time())
     plan = _ranker_plan(settings, data, read) if settings.ranker else None
     # Of labels that a classifier never saw as negatives its margins say little.
-    candidates = min(settings.candidates, data.n_labels) if plan is not None and plan.all_negatives else 0
+    candidates = ranker_candidates(settings, data.n_labels) if plan is not None and plan.all_negatives else 0
     ranker = None
     if plan is not None:
         ranker = ranker_of(rows[read.trained], y[read.trained], partition, indexes, plan, settings, progress)
