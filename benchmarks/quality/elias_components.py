@@ -4,7 +4,8 @@
         [--texts TRAIN_RAW [TEST_RAW] --max-tokens 64]
 
 Without TEST, random training rows (--held-out, at most a fifth) are held out and judged: the way to choose settings.
-With TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time.
+With TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time. The peak of training is
+printed after it; the linear tree and one-vs-all to compare with are trained before, --trees 0 leaves them out.
 
 --texts: the same rows as texts, in the same order, for ELIAS(encoder="both"). Their MiniLM vectors are cached
 (LABELWOOD_CACHE); where they are there, their making is not in the seconds. The linear tree and one-vs-all to compare
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument(
         "--trees", type=int, default=3, help="trees of the linear tree to compare with; 0: no tree and no one-vs-all"
     )
+    parser.add_argument("--no-one-vs-all", action="store_true", help="no one-vs-all to compare with: it takes long")
     parser.add_argument("--baselines", action="store_true", help="the linear tree and one-vs-all alone, not ELIAS")
     parser.add_argument("--threads", type=int, help="threads of the linear tree and one-vs-all")
     parser.add_argument("--save", type=Path, help="keep the model in this folder")
@@ -60,8 +62,7 @@ def main() -> None:
     for name, figures in rows:
         seconds = f"{figures['seconds']:.0f}" if "seconds" in figures else ""
         print(f"| {name} | " + " | ".join(f"{figures[metric]:.2f}" for metric in METRICS) + f" | {seconds} |")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory of the process {peak:.0f} MB")
+    print(f"peak memory of the process {_peak():.0f} MB")
     if options.json:
         options.json.write_text(json.dumps(dict(rows), indent=1))
 
@@ -107,6 +108,7 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
         started = time.process_time()
         top = labelwood.LinearTree(n_trees=options.trees, n_threads=options.threads).fit(x, y).predict(test.x, k=100)
         judge(f"linear tree x{options.trees}", top, time.process_time() - started)
+    if options.trees and not options.no_one_vs_all:
         started = time.process_time()
         top = labelwood.OneVsAll(n_threads=options.threads).fit(x, y).predict(test.x, k=100)
         judge("one-vs-all", top, time.process_time() - started)
@@ -119,6 +121,7 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
     started = time.process_time()
     model.fit(train, progress=Callback(_tell))
     seconds = time.process_time() - started
+    print(f"trained in {seconds:.0f} CPU s; peak memory so far {_peak():.0f} MB", flush=True)
     if options.save:
         model.save(options.save)
     state = model.fitted_
@@ -135,6 +138,11 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
     for name, figure in model.structure().items():
         print(f"{name}: {figure:g}")
     return table
+
+
+def _peak() -> float:
+    """The largest memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _tell_single(model: labelwood.ELIAS, test: labelwood.Dataset, n: int) -> None:

@@ -53,12 +53,10 @@ PUBLISHED = {
         "dim": 100,
         "min_count": 1,
         "tree": "huffman",
+        "ties": "chance",  # dictionary.cc: std::sort by count, which leaves equal ones in any order
         "start": pytest.approx(0.1),
         "shuffle": False,
     },
-    # Zhang et al., ICMR 2018, algorithms 1 and 2 (edges without weights, DeepWalk, means of label vectors, the nearest
-    # cluster, mean of the neighbours' labels) and section 4.1: W1 d x 256, l = 100 for small data sets, 512 and 300 for
-    # large ones; dropout after the last linear layer, then length 1; SGD, momentum 0.9, decay 0.0005, fixed rate 0.015.
     # fastText 0.9.2, args.cc: softmax, neg 5, dim 100, epoch 5, lr 0.1, minCount 1; vectors in +-1 / dim.
     ("fasttext", "fasttext"): {
         "loss": "softmax",
@@ -70,6 +68,9 @@ PUBLISHED = {
         "min_count": 1,
         "shuffle": False,
     },
+    # Zhang et al., ICMR 2018, algorithms 1 and 2 (edges without weights, DeepWalk, means of label vectors, the nearest
+    # cluster, mean of the neighbours' labels) and section 4.1: W1 d x 256, l = 100 for small data sets, 512 and 300 for
+    # large ones; dropout after the last linear layer, then length 1; SGD, momentum 0.9, decay 0.0005, fixed rate 0.015.
     ("dxml", "paper"): {
         "embedding": "deepwalk",
         "weighted": False,
@@ -105,7 +106,16 @@ PUBLISHED = {
         "plain": True,
     },
     # Section 4.1: complete linkage on minus the number of shared rows; 256 numbers of code on Bibtex.
-    ("hierarchicalxc", "paper"): {"distance": "counts", "ties": "chain", "encoding_dim": 256, "rare_power": 0.0},
+    ("hierarchicalxc", "paper"): {
+        "distance": "counts",
+        "ties": "chain",
+        "encoding_dim": 256,
+        "autoencoder": "neural",  # section 4: "identical to that in NeuralXC"
+        "kernel_features": 1000,  # the code: SVC(), a Gaussian kernel with C = 1
+        "gamma": None,
+        "C": 1.0,
+        "rare_power": 0.0,
+    },
     # Gupta et al., NeurIPS 2022, section 4 ("an ensemble of 3 models", K = 2000, b = 20, "weight decay applied only to
     # non-gain and non-bias parameters", "update ... at every k training steps, where k=10"), D.2 (top 100, T + p q).
     ("elias", "paper"): {
@@ -122,6 +132,10 @@ PUBLISHED = {
         "max_parents": 0,
         "negatives": "shortlist",
         "scoring": "product",
+        # D.2: "top 100 predictions made by trained ELIAS", equation 17 (log of the sigmoid), "5000 data points"
+        "ranker_top": 100,
+        "ranker_loss": "logistic",
+        "most_held_out": 5000,
         "candidates": 0,
         "trees": 0,
         "encoder": "auto",  # texts where there are some; figure 2: "the text encoder" is trained end to end

@@ -1,4 +1,4 @@
-"""Several processes that train GLaS together (gloo): the model of one process but for rounding, and one that talks."""
+"""Several processes that train a neural model together (gloo): that of one process but for rounding; one talks."""
 
 import json
 import os
@@ -44,6 +44,51 @@ OTHERS = [
     {"loss": "margin", "regularizer": "laplacian", "positives": "one", "negatives": 20},
     {"regularizer": "gravity", "optimizer": "adam", "map": "linear"},
 ]
+# Data parallel: every process has a share of the rows of a batch. Batches of 200 leave one of a single row.
+TRAIN_ANY = """
+import json, sys
+import numpy as np
+import labelwood as lw
+from labelwood.data.madeup.synthetic import make_sparse_pair
+from labelwood.models.neural import neuralxc, neuralxc_network, dxml_training
+from labelwood.models.neural.elias.network import IndexNetwork
+from labelwood.models.neural.ranks import torchrun_ranks
+
+neuralxc.MOST_LABELS = neuralxc.MOST_FEATURES = 100  # sampled columns
+rows, _ = make_sparse_pair(601, 1, 900, 150, labels_per_row=3, seed=1)
+seen = []
+
+
+def watched(place, name, n_rows):
+    kept = getattr(place, name)
+
+    def watching(*arguments, **named):
+        seen.append(n_rows(arguments))
+        return kept(*arguments, **named)
+
+    setattr(place, name, watching)
+
+
+watched(neuralxc_network.NeuralXCNetwork, "code_of_first", lambda given: len(given[1]))
+watched(dxml_training.Regressor, "forward", lambda given: len(given[1]))
+watched(IndexNetwork, "cluster_scores", lambda given: len(given[1]))
+with torchrun_ranks() as ranks:
+    for place, (name, settings) in enumerate(json.loads(sys.argv[1])):
+        seen.clear()
+        model = getattr(lw, name)(**settings).fit(rows)
+        arrays = {key: array for key, array in model.fitted_.arrays().items() if array.dtype.kind == "f"}
+        top = model.predict(rows.x, 5)
+        np.savez(f"{sys.argv[2]}.{place}.{ranks.rank}.npz", n_computed=seen, TOP=top.scores, **arrays)
+"""
+NEURALXC = {"epochs": 2, "batch_size": 200}
+ELIAS = {"dim": 16, "warm_epochs": 1, "stage1_epochs": 1, "stage2_epochs": 2, "batch_size": 200, "n_threads": 1}
+DXML = {"epochs": 2, "hidden": 32, "n_models": 1, "batch_size": 200}
+BY_ROWS = [["NeuralXC", NEURALXC], ["ELIAS", ELIAS], ["DXML", DXML]]
+MORE_BY_ROWS = [
+    ["NeuralXC", {**NEURALXC, "plain": True, "sampled": 40, "latent_weight": 0.1}],
+    ["ELIAS", {**ELIAS, "optimizer": "adam", "residual": True, "label_every": 3, "swa_start": 0.5, "max_parents": 0}],
+    ["DXML", {**DXML, "optimizer": "sgd", "dropout_at": "output", "input_dropout": 0.0}],
+]
 
 
 def torchrun(arguments, folder, n_processes=2):
@@ -75,6 +120,30 @@ def test_two_processes_train_the_model_of_one(tried, tmp_path):
             assert np.array_equal(ranks[0][name], ranks[1][name]), settings
 
 
+@pytest.mark.parametrize(
+    "tried", [BY_ROWS, pytest.param(MORE_BY_ROWS, marks=pytest.mark.slow)], ids=["defaults", "other settings"]
+)
+def test_two_processes_share_the_rows_and_train_the_model_of_one(tried, tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN_ANY)
+    told = json.dumps(tried)
+    done = torchrun(["train.py", told, "two"], tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    subprocess.run([sys.executable, "train.py", told, "one"], cwd=tmp_path, check=True, timeout=300)
+    for place, (name, settings) in enumerate(tried):
+        one = np.load(tmp_path / f"one.{place}.0.npz")
+        ranks = [np.load(tmp_path / f"two.{place}.{rank}.npz") for rank in (0, 1)]
+        assert len(one["n_computed"])
+        for rank, two in enumerate(ranks):
+            # Every other row; of a batch with one row both compute it.
+            own = [len(range(rank, n, 2)) if n > 1 else 1 for n in one["n_computed"]]
+            assert two["n_computed"].tolist() == own, (name, settings)
+            for part in one.files:
+                if part != "n_computed":
+                    np.testing.assert_allclose(two[part], one[part], atol=1e-3, err_msg=f"{name} {settings}: {part}")
+        for part in set(one.files) - {"n_computed"}:
+            assert np.array_equal(ranks[0][part], ranks[1][part]), (name, settings, part)
+
+
 @pytest.mark.slow
 def test_the_first_process_alone_writes_and_talks(tmp_path):
     rows, _ = make_sparse_pair(600, 1, 900, 150, labels_per_row=3, seed=1)
@@ -88,4 +157,9 @@ def test_the_first_process_alone_writes_and_talks(tmp_path):
     np.testing.assert_allclose(lw.load(tmp_path / "model").label_vectors(), alone.label_vectors(), atol=1e-4)
     refused = torchrun([*command[:-4], "--model", "linear-tree", "--force"], tmp_path)
     assert refused.returncode != 0
-    assert refused.stderr.count("torchrun trains glas only, but the model is linear-tree; start one process") == 1
+    assert (
+        refused.stderr.count(
+            "torchrun trains glas, dxml, neuralxc, elias only, but the model is linear-tree; start one process"
+        )
+        == 1
+    )

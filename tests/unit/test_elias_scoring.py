@@ -23,10 +23,10 @@ from labelwood.models.neural.elias.calibration import (
     product_scoring,
     quality,
 )
-from labelwood.models.neural.elias.ranker import ranker_nodes, ranker_options, train_ranker
+from labelwood.models.neural.elias.ranker import likeliest, ranker_nodes, ranker_options, told_margins, train_ranker
 from labelwood.models.neural.elias.search import top_of
 from labelwood.models.neural.elias.settings import ELIASParams
-from labelwood.models.neural.elias.sizes import index_sizes, voting_trees
+from labelwood.models.neural.elias.sizes import index_sizes, ranker_candidates, voting_trees
 from labelwood.progress import SILENT
 from labelwood.topk import TopK
 
@@ -76,6 +76,14 @@ def test_given_sizes_win():
 )
 def test_three_trees_vote_where_labels_are_many(n_labels, settings, n_trees):
     assert voting_trees(ELIASParams(**settings), n_labels) == n_trees
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "candidates", "wanted"),
+    [(30, None, 30), (49_999, None, 50), (50_000, None, 0), (50_000, 7, 7), (100, 0, 0)],
+)
+def test_a_ranker_looks_at_all_labels_where_these_are_few(n_labels, candidates, wanted):
+    assert ranker_candidates(ELIASParams(candidates=candidates), n_labels) == wanted
 
 
 def test_the_tree_finds_steps(random):
@@ -194,7 +202,9 @@ def test_ranker_learns_from_positives_outside_the_shortlist(random):
     x = sparse.csr_matrix(np.eye(6, dtype=np.float32))
     y = sparse.csr_matrix(np.eye(6, dtype=np.float32))
     nothing = np.full((6, 2), -1, np.int32)
-    options = ranker_options(SimpleNamespace(prune=0.0, rare_power=0.0, n_threads=1, seed=0), 10.0)
+    options = ranker_options(
+        SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 10.0
+    )
     for shortlists in ([nothing], None):
         ranker = train_ranker(x, y, np.array([1, 0, 1, 0, 1, 0], np.int32), shortlists, options, SILENT)
         margins = ranker.margins(x, np.tile(np.arange(6, dtype=np.int32), (6, 1)))
@@ -206,7 +216,9 @@ def test_margins_are_those_of_the_blocks(random):
     x = sparse.random(40, 12, 0.4, format="csr", dtype=np.float32, rng=random)
     y = sparse.csr_matrix((random.uniform(size=(40, 9)) < 0.3).astype(np.float32))
     partition = random.integers(0, 3, 9).astype(np.int32)
-    options = ranker_options(SimpleNamespace(prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0)
+    options = ranker_options(
+        SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0
+    )
     ranker = train_ranker(x, y, partition, None, options, SILENT)
     labels = np.array([[3, 5, -1]] * 40, np.int32)
     found = ranker.margins(x, labels)
@@ -223,7 +235,9 @@ def test_a_ranker_that_starts_from_an_earlier_one_ends_where_a_new_one_does(rand
     y[110:, 69] = 1
     x, y = sparse.csr_matrix(x), sparse.csr_matrix(y)
     partition = random.integers(0, 5, 70).astype(np.int32)
-    options = ranker_options(SimpleNamespace(prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0)
+    options = ranker_options(
+        SimpleNamespace(ranker_loss="squared-hinge", prune=0.0, rare_power=0.0, n_threads=1, seed=0), 1.0
+    )
     options = replace(options, eps=1e-4, max_passes=3000)
     rank = rank_features(x)
     first = train_ranker(x[:100], y[:100], partition, None, options, SILENT, feature_rank=rank)
@@ -286,3 +300,63 @@ def test_a_ranker_may_learn_from_shortlists_alone(random):
     y = sparse.random(1200, 10, 0.2, format="csr", random_state=2, dtype=np.float32)
     plan = _plan(x, y, 30, negatives="shortlist")
     assert (plan.all_negatives, plan.cost) == (False, 1.0)
+
+
+def test_the_likeliest_labels_of_a_shortlist_stay_in_order():
+    labels = np.array([[2, 5, 7, 9], [1, 4, -1, -1]], np.int32)
+    log_p = np.array([[-3.0, -1.0, -2.0, -0.5], [-9.0, -8.0, -np.inf, -np.inf]], np.float32)
+    kept, likely = likeliest(labels, log_p, 2)
+    assert kept.tolist() == [[5, 9], [1, 4]]
+    assert likely.tolist() == [[-1.0, -0.5], [-9.0, -8.0]]
+    assert likeliest(labels, log_p, 3)[0].tolist()[1][:2] == [1, 4]
+    for most in (None, 4, 9):
+        assert likeliest(labels, log_p, most)[0] is labels
+
+
+def test_margins_of_a_logistic_loss_become_those_with_the_same_probability(random):
+    margins = random.normal(scale=4, size=50).astype(np.float32)
+    q = np.exp(log_q(told_margins(margins, "logistic")))
+    np.testing.assert_allclose(q, 1 / (1 + np.exp(-margins.astype(np.float64))), rtol=1e-5)
+    assert told_margins(margins, "squared-hinge") is margins
+
+
+@pytest.mark.torch
+def test_calibration_counts_labels_in_the_rows_learned_from(monkeypatch):
+    """Counts that hold the rows held out tell which labels these have, where labels are rare."""
+    from labelwood.data.madeup.synthetic import make_sparse_pair
+    from labelwood.models.neural.elias import training
+
+    rows, _ = make_sparse_pair(1200, 1, 400, 300, labels_per_row=2, seed=3)
+    given = []
+
+    def watched(pairs, counts, *, calibrate):
+        given.append((pairs.y, counts))
+        return choose_scoring(pairs, counts, calibrate=calibrate)
+
+    monkeypatch.setattr(training, "choose_scoring", watched)
+    labelwood.ELIAS(dim=8, warm_epochs=0, stage1_epochs=1, stage2_epochs=1, validation=0.2).fit(rows)
+    ((kept, counts),) = given
+    assert kept.shape[0] == 240
+    whole = np.bincount(rows.y.indices, minlength=300)
+    np.testing.assert_array_equal(counts + np.bincount(kept.indices, minlength=300), whole)
+
+
+@pytest.mark.torch
+def test_a_logistic_ranker_of_the_first_labels_answers_alike_alone_saved_and_explained(tmp_path):
+    from labelwood.data.madeup.synthetic import make_sparse_pair
+
+    rows, _ = make_sparse_pair(600, 1, 400, 80, labels_per_row=2, seed=3)
+    settings = {"dim": 8, "warm_epochs": 0, "stage1_epochs": 2, "stage2_epochs": 2, "validation": 0.2}
+    model = labelwood.ELIAS(ranker_loss="logistic", ranker_top=9, candidates=0, trees=0, **settings).fit(rows)
+    top = model.predict(rows.x, 30)
+    assert ((top.labels >= 0).sum(axis=1) == 9).all()  # the rest is dropped
+    hinge = labelwood.ELIAS(ranker_top=9, candidates=0, trees=0, **settings).fit(rows)
+    assert not np.array_equal(hinge.predict(rows.x, 9).scores, top.scores[:, :9])
+    model.save(tmp_path / "model")
+    again = labelwood.load(tmp_path / "model").predict(rows.x[:3], 30)
+    np.testing.assert_array_equal(again.scores, top.scores[:3])
+    label = int(top.labels[0, 0])
+    why = model.explain(rows.x[0], label)
+    assert why.score == top.scores[0, 0]
+    of_ranker = why.nodes[0]
+    assert of_ranker.log_score == pytest.approx(-np.logaddexp(0, -of_ranker.margin), rel=1e-4)

@@ -181,3 +181,23 @@ class TestTexts:
         data = lw.read(tmp_path / "train.txt")
         tagger = lw.Tagger("hsoftmax", n_threads=1, model_params={"dim": 16, "epochs": 60}).fit(data)
         assert tagger.predict(["blue sky"], k=1)[0][0][0] == "nature"
+
+
+def test_labels_of_equal_frequency_lie_in_huffmans_tree_by_number_or_by_chance():
+    """By chance the codes are other ones of the same lengths, and do not follow how labels are numbered."""
+    y = sparse.csr_matrix(np.tile(np.eye(16, dtype=np.float32), (4, 1)))
+    y = sparse.vstack([y, sparse.csr_matrix(np.eye(3, 16, dtype=np.float32))], format="csr")
+    x = sparse.csr_matrix(y @ sparse.eye(16, 20, format="csr", dtype=np.float32))
+
+    def codes(**settings):
+        model = lw.HSoftmax(tree="huffman", epochs=20, **settings).fit(x, y)
+        assert lw.evaluate(model.predict(x, 1), y, ks=[1])["P@1"] == 100
+        return model.fitted_.codes
+
+    by_number, by_chance, again = codes(), codes(ties="chance"), codes(ties="chance")
+    assert not np.array_equal(by_number.place_of_label, by_chance.place_of_label)
+    np.testing.assert_array_equal(by_chance.place_of_label, again.place_of_label)
+    other = codes(ties="chance", seed=5)
+    assert not np.array_equal(other.place_of_label, by_chance.place_of_label)
+    lengths = [lw.HSoftmax(tree="huffman", ties=ties, epochs=1).fit(x, y).structure() for ties in ("number", "chance")]
+    assert lengths[0] == lengths[1]

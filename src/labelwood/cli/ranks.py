@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-TRAINED_IN_RANKS = ("glas",)
+TRAINED_IN_RANKS = ("glas", "dxml", "neuralxc", "elias")
 
 
 def torchrun_rank() -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,16 @@ from labelwood.models.linear.weight_blocks import (
     training_memory,
 )
 from labelwood.models.linear_encoding import encoded, linear_encoding
+from labelwood.models.neural.neuralxc_sizes import network_sizes
+from labelwood.models.neural.runtime import require_torch
+from labelwood.models.row_codes import RowCode, code_schema, gaussian_waves
 from labelwood.params import Params, param
-from labelwood.storage.schema import ArrayRule, Arrays, Schema, part, prefixed, under
+from labelwood.storage.schema import Arrays, Schema, part, prefixed, under
 from labelwood.topk import TopK, empty
+
+NO_CODE = RowCode()
+LINEAR, NEURAL = "linear", "neural"
+AUTOENCODERS = (LINEAR, NEURAL)
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,18 @@ class HierarchicalXCParams(Params):
 
     distance: str = param("jaccard", "how far apart labels are: by shared rows", choices=DISTANCES)
     ties: str = param("rounds", "how clusters without a shared row are joined", choices=TIES)
-    encoding_dim: int = param(0, "width of a linear autoencoder's code as input; 0: the features themselves", low=0)
+    encoding_dim: int = param(0, "width of an autoencoder's code as input; 0: the features themselves", low=0)
+    autoencoder: str = param(
+        LINEAR, "what makes the code: a linear autoencoder in closed form, or NeuralXC's network", choices=AUTOENCODERS
+    )
+    encoding_epochs: int = param(20, "epochs of the neural autoencoder", low=1, high=100_000)
+    kernel_features: int = param(
+        0, "classifiers of a Gaussian kernel, by so many random features of it; 0: linear classifiers", low=0
+    )
+    gamma: float | None = param(
+        None, "the kernel is exp(-gamma |a - b|^2); None: from the variance of its inputs", low=0, low_open=True,
+        kind=float,
+    )  # fmt: skip
     C: float = param(1.0, "cost of an error: larger fits the training rows closer", low=0, low_open=True)
     rare_power: float = param(
         0.15, "a label with n rows gets the cost C (20 / n)^rare_power; 0: all labels the same", low=0, high=2
@@ -61,17 +80,27 @@ class HierarchicalXCParams(Params):
     link: str = param("hinge3", "how a margin becomes a log score", choices=LINKS)
 
 
-# "Extreme Classification using Autoencoders", section 4: complete linkage on negative counts of shared rows, plain
-# classifiers of the same cost for all labels; the code of its autoencoder has 256 numbers on Bibtex. The classifiers
-# there are SVMs with a Gaussian kernel, here linear ones. `traverse` answers as the paper does.
+# "Extreme Classification using Autoencoders", section 4: an autoencoder "identical to that in NeuralXC", whose code has
+# 256 numbers on Bibtex; complete linkage on negative counts of shared rows (4.1); classifiers of the same cost for all
+# labels, in the authors' code SVMs with a Gaussian kernel and scikit-learn's defaults (C = 1). `traverse` answers as
+# the paper does. Epochs and the number of random features are ours.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "paper": {"distance": "counts", "ties": "chain", "encoding_dim": 256, "C": 1.0, "rare_power": 0.0, "prune": 0.0}
+    "paper": {
+        "distance": "counts",
+        "ties": "chain",
+        "encoding_dim": 256,
+        "autoencoder": NEURAL,
+        "kernel_features": 1000,
+        "C": 1.0,
+        "rare_power": 0.0,
+        "prune": 0.0,
+    }
 }
 
 
 @dataclass(frozen=True, eq=False)
 class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
-    """The tree, the weights of its classifiers, and the encoder (n_features, dim) whose codes they see, if any.
+    """The tree, the weights of its classifiers, and what these see of a row.
 
     feature_rank: the number of every feature, or coordinate of the code, in the blocks.
     """
@@ -80,7 +109,7 @@ class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
     feature_rank: npt.NDArray[np.int32]
     tree: LabelTree
     blocks: WeightBlocks
-    encoder: npt.NDArray[np.float32] | None = None
+    code: RowCode = NO_CODE
     _forest: _native.Forest = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -98,7 +127,7 @@ class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
         self, x: sparse.csr_matrix, k: int, n_threads: int | None, answered: npt.NDArray[np.bool_] | None = None
     ) -> tuple[TopK, npt.NDArray[np.int32]]:
         """(answers, nodes looked at for each row); answered: a mask over labels, None for all."""
-        rows = ranked_rows(_codes(x, self.encoder), self.feature_rank, self.settings.normalize)
+        rows = ranked_rows(self.code.of(x), self.feature_rank, self.settings.normalize)
         top, n_blocks = empty(x.shape[0], k), np.zeros(x.shape[0], np.int32)
         everything = (np.zeros(0, np.uint8), np.zeros(0, np.uint8))
         places, nodes = everything if answered is None else label_filter(self.tree, answered)
@@ -126,7 +155,7 @@ class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
 
     def traversed(self, x: sparse.csr_matrix, n_threads: int | None = None) -> sparse.csr_matrix:
         """The labels that each row reaches from the root by the children whose classifiers say yes: CSR of ones."""
-        rows = ranked_rows(_codes(x, self.encoder), self.feature_rank, self.settings.normalize)
+        rows = ranked_rows(self.code.of(x), self.feature_rank, self.settings.normalize)
         tree, n_below = self.tree, n_classifiers(self.tree)
         first = self.blocks.child_start[first_blocks(tree)[:-1]]
         row, node = np.arange(x.shape[0]), np.zeros(x.shape[0], np.int64)
@@ -170,16 +199,21 @@ class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
     # explanations
 
     def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
-        """The classifiers on the label's path: what each feature adds to their margins, and the scores these become."""
-        codes = ranked_rows(_codes(row, self.encoder), self.feature_rank, self.settings.normalize)
+        """The classifiers on the label's path: what each feature adds to their margins, and the scores these become.
+
+        A network or a kernel between features and classifiers adds to a margin as one part that belongs to no feature.
+        """
+        codes = ranked_rows(self.code.of(row), self.feature_rank, self.settings.normalize)
         columns = columns_of_ranks(self.feature_rank, self.blocks.n_features)
         nodes: list[NodeScore] = []
         parts: list[Contribution] = []
         path_score = 0.0
         for node, classifier in path_classifiers(self.tree, self.blocks, label):
             pushes = classifier_reasons(self.blocks, classifier, node, codes, columns)
-            if self.encoder is not None:
-                pushes = _by_feature(pushes, row, self.encoder, self.settings.normalize)
+            if not self.code.is_linear:
+                pushes = _as_one(pushes)
+            elif self.code.encoder is not None:
+                pushes = _by_feature(pushes, row, self.code.encoder, self.settings.normalize)
             margin = sum(push.contribution for push in pushes)
             below = max(LOWEST_SCORE, path_score + log_score(self.settings.link, margin))
             nodes.append(NodeScore(node, margin, below - path_score))
@@ -195,21 +229,19 @@ class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
 
     @classmethod
     def schema(cls, settings: HierarchicalXCParams, facts: Mapping[str, Any]) -> Schema:
-        """The encoder if there is one, the place of every feature or coordinate, the tree and the weight blocks."""
-        rules = {"feature_rank": FEATURE_RANK}
-        if settings.encoding_dim:
-            rules = {
-                "encoder": ArrayRule("float32", ("n_features", "n_coordinates")),
-                "feature_rank": replace(FEATURE_RANK, shape=("n_coordinates",), below="n_coordinates"),
-            }
-        return {**rules, **under("tree.", TREE), **under("blocks.", BLOCKS)}
+        """The code if there is one, the place of every feature or coordinate, the tree and the weight blocks."""
+        is_neural, waves = settings.autoencoder == NEURAL, bool(settings.kernel_features)
+        encoded, rank = bool(settings.encoding_dim), FEATURE_RANK
+        if encoded or waves:
+            size = "n_waves" if waves else "n_code"
+            rank = replace(FEATURE_RANK, shape=(size,), below=size)
+        rules = code_schema(linear=encoded and not is_neural, network=encoded and is_neural, waves=waves)
+        return {**rules, "feature_rank": rank, **under("tree.", TREE), **under("blocks.", BLOCKS)}
 
     def arrays(self) -> Arrays:
-        """The places of the features, the tree, the weights, and the encoder if there is one."""
-        arrays: Arrays = {"feature_rank": self.feature_rank, **self.blocks.to_arrays()}
+        """The places of the features, the tree, the weights, and the code if there is one."""
+        arrays: Arrays = {"feature_rank": self.feature_rank, **self.blocks.to_arrays(), **self.code.to_arrays()}
         arrays.update(prefixed("tree.", self.tree.to_arrays()))
-        if self.encoder is not None:
-            arrays["encoder"] = self.encoder
         return arrays
 
     @classmethod
@@ -220,15 +252,17 @@ class FittedHierarchicalXC(Fitted[HierarchicalXCParams]):
         rank = arrays["feature_rank"]
         tree = LabelTree.from_arrays(part("tree.", arrays))
         blocks = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, arrays)
-        return cls(settings, trained_on, rank, tree, blocks, arrays["encoder"] if settings.encoding_dim else None)
+        code = RowCode.from_arrays(arrays, trained_on.n_features, cls.name)
+        return cls(settings, trained_on, rank, tree, blocks, code)
 
 
 class HierarchicalXC(Model[HierarchicalXCParams, FittedHierarchicalXC]):
-    """A binary tree by complete linkage on co-occurrence, with a linear classifier for each child.
+    """A binary tree by complete linkage on co-occurrence, with a classifier for each child.
 
     A node's rows are those with a label below it, its targets whether some are below the left and the right child. The
     score of a label is the product along its path, and the k best are found exactly, best first. With encoding_dim the
-    classifiers see the code of a linear autoencoder in place of the features.
+    classifiers see the code of an autoencoder in place of the features; with kernel_features they are those of a
+    Gaussian kernel, else linear.
     """
 
     name = "hierarchicalxc"
@@ -247,10 +281,8 @@ class HierarchicalXC(Model[HierarchicalXCParams, FittedHierarchicalXC]):
 
     @staticmethod
     def _train(settings: HierarchicalXCParams, data: FitInput) -> FittedHierarchicalXC:
-        encoder = None
-        if settings.encoding_dim:
-            encoder = linear_encoding(normalized_rows(data.x), settings.encoding_dim, settings.seed)
-        codes = _codes(data.x, encoder)
+        code = _trained_code(settings, data)
+        codes = code.of(data.x)
         rank = rank_features(codes)
         tree = cooccurrence_tree(data.y, distance=settings.distance, ties=settings.ties, progress=data.progress)
         blocks = train_in_parts(
@@ -262,7 +294,7 @@ class HierarchicalXC(Model[HierarchicalXCParams, FittedHierarchicalXC]):
             progress=data.progress,
             what="classifiers",
         )
-        return FittedHierarchicalXC(settings, data.trained_on(), rank, tree, blocks, encoder)
+        return FittedHierarchicalXC(settings, data.trained_on(), rank, tree, blocks, code)
 
     @staticmethod
     def _training_memory(settings: HierarchicalXCParams, data: FitInput) -> int:
@@ -270,15 +302,39 @@ class HierarchicalXC(Model[HierarchicalXCParams, FittedHierarchicalXC]):
         x, y = data.x, data.y
         sizes = np.diff(y.indptr).astype(np.int64)
         pairs = min(int((sizes * sizes).sum()), y.shape[1] ** 2)
-        codes = 8 * x.shape[0] * settings.encoding_dim
+        codes = 16 * x.shape[0] * max(settings.encoding_dim, settings.kernel_features)
+        if settings.encoding_dim and settings.autoencoder == NEURAL:
+            widths = network_sizes(int(x.shape[1]), data.n_labels).input
+            codes += 400_000_000 + 40 * sum(a * b for a, b in pairwise(widths))
         levels = 2 * int(np.ceil(np.log2(y.shape[1] + 1)))
         weights = 14 * label_features(x, y, settings.n_threads) * min(levels, 4)
         return int(training_memory(x, y, settings.n_threads, per_weight=14) + 250 * pairs + codes + weights)
 
 
-def _codes(x: sparse.csr_matrix, encoder: npt.NDArray[np.float32] | None) -> sparse.csr_matrix:
-    """What the classifiers see: the rows, or their codes."""
-    return x if encoder is None else encoded(normalized_rows(x), encoder)
+def _trained_code(settings: HierarchicalXCParams, data: FitInput) -> RowCode:
+    """What the classifiers are to see of the rows."""
+    code = NO_CODE
+    if settings.encoding_dim and settings.autoencoder == NEURAL:
+        require_torch("HierarchicalXC(autoencoder='neural')")
+        from labelwood.models.neural.input_autoencoder import trained_encoder
+
+        widths = (*network_sizes(int(data.x.shape[1]), data.n_labels).input[:-1], settings.encoding_dim)
+        code = RowCode(network=trained_encoder(data.x, widths, settings.encoding_epochs, settings.seed, data.progress))
+    elif settings.encoding_dim:
+        code = RowCode(linear_encoding(normalized_rows(data.x), settings.encoding_dim, settings.seed))
+    if settings.kernel_features:
+        waves, phases = gaussian_waves(
+            code.before_waves(data.x), settings.kernel_features, settings.gamma, settings.seed
+        )
+        code = replace(code, waves=waves, phases=phases)
+    return code
+
+
+def _as_one(reasons: list[Contribution]) -> list[Contribution]:
+    """The bias as it is, and all coordinates of the code together, which belong to no feature."""
+    bias, *of_code = reasons
+    push = sum(reason.contribution for reason in of_code)
+    return [bias, Contribution(bias.node, -1, 1.0, push, push)]
 
 
 def _by_feature(
@@ -289,7 +345,7 @@ def _by_feature(
     The code is linear in the features, but for its length: a feature's share of every coordinate is known.
     """
     bias, *of_code = reasons
-    code = _codes(row, encoder)
+    code = encoded(normalized_rows(row), encoder)
     length = float(np.sqrt(np.square(code.data, dtype=np.float64).sum())) if normalize else 1.0
     scaled = normalized_rows(row).data / (length or 1.0)
     coordinates = [reason.feature for reason in of_code]

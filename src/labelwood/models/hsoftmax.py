@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
+from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.labelindex.build import build_tree
 from labelwood.labelindex.codes import CODES, LabelCodes, label_codes
@@ -32,6 +33,8 @@ from labelwood.progress import SILENT, Progress
 from labelwood.storage.schema import Arrays, Schema
 from labelwood.topk import TopK, empty
 
+BY_NUMBER, BY_CHANCE = "number", "chance"
+TIES = (BY_NUMBER, BY_CHANCE)
 TREES = ("huffman", "interpolated", "balanced", "fano", "random")
 LOSSES = ("plt", "hs")
 WEIGHTINGS = ("values", "equal")
@@ -49,6 +52,9 @@ class HSoftmaxParams(Params):
     )
     cover: str = param(
         "marginal", "which of its labels a row counts for, where frequency rules", choices=("marginal", "greedy")
+    )
+    ties: str = param(
+        BY_NUMBER, "Huffman's tree: labels of equal frequency come by number, or by chance as in fastText", choices=TIES
     )
     smoothing: float = param(0.1, "interpolated tree, gamma: what every label weighs besides its frequency", low=0)
     rounding: str = param(
@@ -75,9 +81,10 @@ class HSoftmaxParams(Params):
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # fastText's supervised defaults (its args.cc) with the loss hs: Huffman's tree, vectors start in +-1 / dim,
-    # rows in the order of the file.
+    # rows in the order of the file; labels of equal frequency lie in the tree as an unstable sort leaves them.
     "fasttext": {
         "tree": "huffman",
+        "ties": BY_CHANCE,
         "loss": "hs",
         "dim": 100,
         "epochs": 5,
@@ -318,9 +325,12 @@ def _trained_codes(settings: HSoftmaxParams, data: FitInput, x: sparse.csr_matri
             wanted["round_each"] = settings.round_each
             if settings.balance_ratio > 1 and y.nnz:
                 wanted["cover_frequencies"] = cover_frequencies(y, settings.cover)
+        # Neighbours by number are often alike; the tree must not profit or suffer from how labels are numbered.
+        by_chance = kind == "huffman" and settings.ties == BY_CHANCE
+        numbers = keyed_order(y.shape[1], settings.seed, 0x74696573) if by_chance else np.arange(y.shape[1])
         tree = build_tree(
             kind,
-            frequencies=frequencies,
+            frequencies=frequencies[numbers],
             n_labels=y.shape[1],
             max_leaf=1,
             seed=settings.seed,
@@ -328,6 +338,8 @@ def _trained_codes(settings: HSoftmaxParams, data: FitInput, x: sparse.csr_matri
             progress=data.progress,
             **wanted,
         )
+        if by_chance:
+            tree = replace(tree, label_order=numbers[tree.label_order].astype(np.int32))
     if tree.n_labels != y.shape[1]:
         raise DataError(f"the given tree has {tree.n_labels} labels, but y has {y.shape[1]}")
     return label_codes(tree, frequencies)

@@ -12,8 +12,8 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.neural.elias.calibration import Scoring, log_q
 from labelwood.models.neural.elias.fitted import FittedELIAS
-from labelwood.models.neural.elias.ranker import Ranker
-from labelwood.models.neural.elias.search import LearnedIndex, top_of
+from labelwood.models.neural.elias.ranker import Ranker, likeliest
+from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
 from labelwood.models.neural.elias.tree_votes import TreeVotes
 from labelwood.topk import TopK
 
@@ -32,6 +32,18 @@ def part_answers(
     All but the ensemble are of the first index. Stage 1 is there only for a state that was trained and not loaded;
     first_x: what `first_inputs` gives, if the text encoder went on learning after it.
     """
+    pieces: dict[str, list[TopK]] = {}
+    for first in range(0, x.shape[0], CHUNK):  # shortlists of all rows at once would take gigabytes
+        some = slice(first, first + CHUNK)
+        for name, top in _some_answers(state, x[some], n_threads, None if first_x is None else first_x[some]):
+            pieces.setdefault(name, []).append(top)
+    for name, tops in pieces.items():
+        yield name, TopK(np.concatenate([top.labels for top in tops]), np.concatenate([top.scores for top in tops]))
+
+
+def _some_answers(
+    state: FittedELIAS, x: sparse.csr_matrix, n_threads: int | None, first_x: sparse.csr_matrix | None
+) -> Iterator[tuple[str, TopK]]:
     rows = normalized_rows(x)
     if state.first_stage is not None:
         yield "stage 1", index_answers(state.first_stage, rows if first_x is None else normalized_rows(first_x))
@@ -53,10 +65,11 @@ def _ranked(
 ) -> Iterator[tuple[str, TopK]]:
     member = state.members[0]
     short = member.index.shortlist(rows)
-    labels, log_p, margins = ranker.judged(rows, short.labels, short.log_p, 0)
+    judged = likeliest(short.labels, short.log_p, state.settings.ranker_top)
+    labels, log_p, margins = ranker.judged(rows, *judged, 0)
     yield "+ ranker", TopK(*top_of(labels, Scoring().base(log_p, log_q(margins)), PLACES))
     if state.candidates:
-        labels, log_p, margins = ranker.judged(rows, short.labels, short.log_p, state.candidates)
+        labels, log_p, margins = ranker.judged(rows, *judged, state.candidates)
         yield (
             f"+ {state.candidates} candidates of the ranker",
             TopK(*top_of(labels, Scoring().base(log_p, log_q(margins)), PLACES)),

@@ -12,6 +12,7 @@ from labelwood.data.keyed_random import keyed_bits
 from labelwood.models.neural.dxml_params import DXMLParams
 from labelwood.models.neural.encoders import BagEncoder
 from labelwood.models.neural.losses import smooth_l1_loss
+from labelwood.models.neural.row_shares import RowDropout, current_share, own_rows
 from labelwood.models.neural.runtime import chosen_device
 from labelwood.models.neural.sampling import RowBatch, row_batch
 from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
@@ -52,7 +53,7 @@ class Regressor(nn.Module):
         with torch.no_grad():
             self.encoder.block.bias.add_(settings.bias_start)
             self.out.weight *= settings.out_start
-        self.out_dropout = nn.Dropout(settings.dropout if settings.dropout_at == "output" else 0.0)
+        self.out_dropout = RowDropout(settings.dropout if settings.dropout_at == "output" else 0.0)
         self.out_norm = settings.out_norm
 
     def forward(self, batch: RowBatch) -> Tensor:
@@ -84,7 +85,10 @@ def trained_network(
         if keep < 1:
             thin = batch.thinned(keep)
             batch = RowBatch(thin.indices, thin.offsets, thin.values / keep)
-        return smooth_l1_loss(network(batch), wanted[torch.from_numpy(rows)].to(device))
+        share = current_share()
+        if share is not None:  # what is left out was drawn for all rows, so that every process draws the same
+            batch = batch.take(torch.arange(len(rows), device=device)[share.own])
+        return smooth_l1_loss(network(batch), wanted[torch.from_numpy(own_rows(rows))].to(device))
 
     lr = settings.learning_rate
     if settings.optimizer == "sgd":

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from labelwood.errors import ParamError, unknown_name
 from labelwood.models.neural.forward import ACTIVATED_SUM, ACTIVATIONS, LINEAR_SUM, NO_SUM
+from labelwood.models.neural.row_shares import RowDropout
 from labelwood.models.neural.sampling import RowBatch
 from labelwood.models.neural.sparse_layer import SparseLinear
 from labelwood.storage.schema import Arrays
@@ -40,7 +41,7 @@ class _Block(nn.Module):
         self.bias = nn.Parameter(torch.zeros(dim))
         self.residual = residual
         self.activation = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = RowDropout(dropout)
         self.inner = nn.Linear(dim, hidden or dim) if residual or hidden else None
         self.outer = nn.Linear(hidden, dim) if hidden else None
         last = self.outer or self.inner
@@ -74,7 +75,7 @@ class _CorrectedBlock(nn.Module):
         _check_activation(activation)
         self.bias = nn.Parameter(torch.zeros(dim))
         self.activation = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = RowDropout(dropout)
         self.outer = nn.Linear(dim, dim)
         _near_zero(self.outer)
 

@@ -102,7 +102,7 @@ def trained_glas(
         validate=held_out,
         on_epoch=after,
         learns_from=None if on_epoch is not None else [x, y, settings.saved()],
-        in_ranks=True,
+        shares_itself=True,
         progress=progress,
     )
     facts = {"losses": history.losses, "validations": history.validations, "best_epoch": history.best_epoch}

@@ -14,6 +14,7 @@ from torch.nn import functional
 from labelwood.models.neural.encoders import FUNCTIONS
 from labelwood.models.neural.layer_stack import LayerStack
 from labelwood.models.neural.neuralxc_sizes import Sizes
+from labelwood.models.neural.row_shares import RowDropout, batch_normed, current_share, own_rows
 from labelwood.models.neural.sampling import RowBatch, Rows, row_batch
 from labelwood.models.neural.sparse_layer import SparseLinear
 
@@ -34,13 +35,14 @@ def targets(matrix: sparse.csr_matrix, rows: Rows, n_sampled: int, random: np.ra
     """The columns of a batch to be judged by: all, or those that occur in it and a sample of the others.
 
     A sampled column stands for its share of the columns that do not occur, so that means are those over all columns on
-    average. n_sampled 0: all columns.
+    average. n_sampled 0: all columns. Where several processes share the rows, the values are those of the own rows, and
+    the columns those of the whole batch.
     """
-    part = matrix[rows]
+    part = matrix[own_rows(rows)]
     n_columns = matrix.shape[1]
     if not n_sampled:
         return Targets(torch.from_numpy(part.toarray()), None, torch.ones(n_columns))
-    present = np.unique(part.indices).astype(np.int64)
+    present = np.unique(matrix[rows].indices).astype(np.int64)
     drawn = np.setdiff1d(random.integers(0, n_columns, n_sampled), present)
     columns = np.concatenate([present, drawn])
     weights = np.ones(len(columns), np.float32)
@@ -129,7 +131,7 @@ class NeuralXCNetwork(nn.Module):
         self.label_outputs = WideLayer(o[1], o[0])
         self.shortcut = WideLayer(i[1], o[0]) if shortcut else None
         self.regressor = Stack([i[-1], sizes.middle, o[-1]], 0.0, last=False, n_norms=0 if plain else 2)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = RowDropout(dropout)
         self.last = FUNCTIONS[last]
         # A step of Adam is about the learning rate whatever the size of the values: the gain brings them to about 1,
         # and the batch norm allows a small start, so that what is learnt soon outweighs it.
@@ -184,6 +186,7 @@ class NeuralXCNetwork(nn.Module):
         self, x: sparse.csr_matrix, y: sparse.csr_matrix, rows: Rows, x_targets: Targets, y_targets: Targets
     ) -> dict[str, Tensor]:
         """The parts of the loss, each a mean over the rows and all columns: input, output, labels and latent."""
+        rows = own_rows(rows)
         first = self.first_layer(row_batch(x, rows))
         code = self.code_of_first(first)
         rebuilt = self.last(self.input_outputs(self.decode_input(code), x_targets.columns))
@@ -244,9 +247,9 @@ def _mean(each: Tensor, weights: Tensor) -> Tensor:
 
 def normed(norm: nn.BatchNorm1d, rows: Tensor) -> Tensor:
     """The rows through a batch norm; the statistics of a single row say nothing, so it gets those gathered so far."""
-    if rows.shape[0] > 1 or not norm.training:
-        several: Tensor = norm(rows)
-        return several
+    share = current_share()
+    if (rows.shape[0] if share is None else share.n_rows) > 1 or not norm.training:
+        return batch_normed(norm, rows)
     return functional.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
 
 

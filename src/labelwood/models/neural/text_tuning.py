@@ -11,6 +11,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
+from labelwood.models.neural.row_shares import own_rows
 from labelwood.models.neural.sampling import multi_hot
 from labelwood.models.neural.text import TextEncoder
 from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
@@ -59,6 +60,7 @@ def tune_encoder(
     network = _Tagged(encoder, y)
 
     def batch_loss(rows: np.ndarray[Any, np.dtype[np.int64]], step: int) -> Tensor:
+        rows = own_rows(rows)
         logits = network([texts[row] for row in rows])
         wanted = multi_hot(y, rows).to(logits)
         return nn.functional.binary_cross_entropy_with_logits(logits, wanted, reduction="sum") / len(rows)

@@ -33,6 +33,7 @@ from labelwood.models.neural.checkpoints import (
 )
 from labelwood.models.neural.optimizers import ParameterGroup, made_optimizer
 from labelwood.models.neural.ranks import current_ranks
+from labelwood.models.neural.row_shares import RowShare, sharing_rows
 from labelwood.models.neural.runtime import chosen_device, torch_threads, uses_bf16
 from labelwood.models.neural.sampling import Rows, epoch_order
 from labelwood.progress import SILENT, Progress
@@ -96,7 +97,7 @@ def train(
     on_epoch: Callable[[int, History], None] | None = None,
     on_resume: Callable[[], None] | None = None,
     learns_from: Sequence[Any] | None = None,
-    in_ranks: bool = False,
+    shares_itself: bool = False,
     progress: Progress = SILENT,
 ) -> History:
     """The history of training `network` in place; it is left in eval mode with the best (else the last) weights.
@@ -108,10 +109,10 @@ def train(
     without a folder in the plan, the run keeps its state among the steps of who started it (storage/steps.py).
     on_resume: called with the weights of a run that goes on, in place of the on_epoch before; with it the state is
     kept after epochs only, else also in the midst of long ones.
-    in_ranks: the loss of a batch is a share of it, where several processes train together (see ranks.py).
+    Where several processes train together (ranks.py), each is to compute the mean loss of its own rows of the batch
+    (row_shares.py); a batch_loss that knows nothing of it computes all of them, and the result is the same.
+    shares_itself: batch_loss gives the process's share of the batch's loss instead.
     """
-    if current_ranks().size > 1 and not in_ranks:
-        raise ParamError("several processes (torchrun) train the model glas only; start one process")
     if plan.schedule not in SCHEDULES:
         raise ParamError(f"schedule must be one of {', '.join(map(repr, SCHEDULES))}, but is {plan.schedule!r}")
     device = chosen_device(plan.device)
@@ -119,6 +120,7 @@ def train(
     with torch_threads(plan.n_threads), torch.random.fork_rng(devices=devices), _steady(device):
         network.to(device)
         run = _Run(network, groups, batch_loss, n_rows, plan, device)
+        run.shares_rows = run.ranks.size > 1 and not shares_itself
         run.keep_among_steps(learns_from, on_resume)
         return run.train(validate, on_epoch, progress)
 
@@ -138,6 +140,7 @@ class _Run:
         self.network, self.groups, self.batch_loss, self.n_rows, self.plan = network, groups, batch_loss, n_rows, plan
         self.device = device
         self.ranks = current_ranks()
+        self.shares_rows = False
         if self.ranks.size > 1 and plan.checkpoint is not None:
             raise ParamError("several processes (torchrun) keep no checkpoint; leave it out, or start one process")
         self.optimizers = [made_optimizer(group) for group in groups]
@@ -228,7 +231,7 @@ class _Run:
             rows = np.sort(order[batch * plan.batch_size : (batch + 1) * plan.batch_size])
             self._seed(int(keyed_bits(plan.seed, 0x73746570, step)) >> 1)
             with self.cast():
-                loss = self.batch_loss(rows, step)
+                loss = self._shared_loss(rows, step) if self.shares_rows else self.batch_loss(rows, step)
             self.unread.append((batch, loss.detach()))
             if self.device.type == "cpu":
                 self._read_losses()
@@ -248,6 +251,12 @@ class _Run:
         start = round(plan.swa_start * plan.epochs) * self.updates
         if update >= start and (update - start) % plan.swa_every == plan.swa_every - 1:
             self._take_sample()
+
+    def _shared_loss(self, rows: Rows, step: int) -> Tensor:
+        """What this process's rows of a batch add to its loss."""
+        share = RowShare(self.ranks, len(rows))
+        with sharing_rows(share):
+            return self.batch_loss(rows, step) * share.weight
 
     def _read_losses(self) -> None:
         """Add up the losses since the last look. On a GPU that waits for all steps so far, so it is done rarely."""

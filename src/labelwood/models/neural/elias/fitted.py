@@ -155,7 +155,7 @@ class FittedELIAS(Fitted[ELIASParams]):
         member.scoring.fill_top((short, log_p), margins, self.trained_on.label_counts, labels, scores, votes)
 
     def _judged(self, member: Member, rows: UnitRows, n_threads: int | None) -> tuple[Int32, Floats, Floats | None]:
-        return judged_rows(member.index, self.ranker, rows, self.candidates, n_threads)
+        return judged_rows(member.index, self.ranker, rows, self.candidates, n_threads, self.settings.ranker_top)
 
     def _scored(self, x: sparse.csr_matrix, n_threads: int | None) -> Scored:
         """(labels ascending with -1 last, scores), both (n, m): what any member shortlists, with mean scores."""
@@ -203,7 +203,7 @@ class FittedELIAS(Fitted[ELIASParams]):
             labels, scores, log_p = self._member_scores(member, rows, n_threads)
             at = np.flatnonzero(labels[0] == label)
             likely, its_score = (float(log_p[0, at[0]]), float(scores[0, at[0]])) if len(at) else (None, 0.0)
-            why = index_reasons(label, member.scoring, of_ranker, likely, its_score)
+            why = index_reasons(label, member.scoring, of_ranker, likely, its_score, self.settings.ranker_loss)
             shares.append(Share(f"index {place}", (1 - of_trees) / len(self.members), why))
         if self.votes is not None:
             shares.append(Share("linear trees", of_trees, self.votes.explain(row, label, n_threads)))
@@ -333,7 +333,9 @@ class FittedELIAS(Fitted[ELIASParams]):
                 for place, n_inserted in enumerate(inserted)
             ),
             partition=arrays["partition"],
-            ranker=Ranker.from_arrays(part(_RANKER, arrays), n_labels) if settings.ranker else None,
+            ranker=Ranker.from_arrays(part(_RANKER, arrays), n_labels, settings.ranker_loss)
+            if settings.ranker
+            else None,
             votes=votes,
             zero_shot=zero_shot,
             reader=reader,

@@ -29,7 +29,7 @@ from labelwood.models.linear.weight_blocks import (
 )
 from labelwood.models.neural.elias.index import Floats, Int32
 from labelwood.models.neural.elias.search import LearnedIndex, UnitRows, top_of
-from labelwood.models.neural.elias.settings import SHORTLIST, ELIASParams
+from labelwood.models.neural.elias.settings import LOGISTIC, SHORTLIST, SQUARED_HINGE, ELIASParams
 from labelwood.progress import SILENT, Progress
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.topk import TopK
@@ -43,11 +43,24 @@ CHEAP_WORK = 1e10
 COST_FACTORS = (1.0, 0.5, 2.0, 0.25)  # of equally good ones the first
 
 
-class Ranker:
-    """One linear classifier per label; `order` holds the label of every classifier."""
+def told_margins(margins: Floats, loss: str) -> Floats:
+    """The margins on the scale of q = exp(-max(0, 1 - margin)^3), by which every margin is read.
 
-    def __init__(self, feature_rank: Int32, order: Int32, blocks: WeightBlocks) -> None:
-        self.feature_rank, self.order, self.blocks = feature_rank, order, blocks
+    Those of a logistic loss, whose q is the sigmoid, are replaced by the margins with the same q.
+    """
+    if loss != LOGISTIC:
+        return margins
+    return np.asarray(1 - np.cbrt(np.logaddexp(0.0, -margins.astype(np.float64))), np.float32)
+
+
+class Ranker:
+    """One linear classifier per label; `order` holds the label of every classifier, loss what they were trained by.
+
+    Margins are given on one scale (`told_margins`).
+    """
+
+    def __init__(self, feature_rank: Int32, order: Int32, blocks: WeightBlocks, loss: str = SQUARED_HINGE) -> None:
+        self.feature_rank, self.order, self.blocks, self.loss = feature_rank, order, blocks, loss
         self.place = np.empty(len(order) + 1, np.int32)
         self.place[order] = np.arange(len(order), dtype=np.int32)
         self.place[-1] = -1  # of padding, label -1
@@ -58,14 +71,14 @@ class Ranker:
         margins = np.empty(labels.shape, np.float32)
         places = self.place[labels]
         self.blocks.native.margins_of(rows.indptr, rows.indices, rows.data, places, margins, n_threads or 0)
-        return margins
+        return told_margins(margins, self.loss)
 
     def best(self, x: sparse.csr_matrix | UnitRows, k: int, n_threads: int | None = None) -> TopK:
         """The k labels with the largest margins of every row."""
         rows = ranked_rows(x, self.feature_rank, True)
         places, margins = np.empty((x.shape[0], k), np.int32), np.empty((x.shape[0], k), np.float32)
         self.blocks.native.top_k(rows.indptr, rows.indices, rows.data, places, margins, n_threads or 0)
-        return TopK(self.order[places], margins)
+        return TopK(self.order[places], told_margins(margins, self.loss))
 
     def judged(
         self,
@@ -88,14 +101,14 @@ class Ranker:
             self.order, self.place, rows.indptr, rows.indices, rows.data, labels, log_p, UNKNOWN_LOG_P, united, likely,
             margins, n_threads or 0,
         )  # fmt: skip
-        return united, likely, margins
+        return united, likely, told_margins(margins, self.loss)
 
     def to_arrays(self) -> Arrays:
         """The arrays, as `ranker_schema` tells them."""
         return {"feature_rank": self.feature_rank, "order": self.order, **self.blocks.to_arrays("")}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, n_labels: int) -> Ranker:
+    def from_arrays(cls, arrays: Arrays, n_labels: int, loss: str = SQUARED_HINGE) -> Ranker:
         """The ranker of saved arrays, which keep their schema; ModelFileError if they do not fit together."""
         weights = dict(arrays)
         rank, order = weights.pop("feature_rank"), weights.pop("order")
@@ -104,7 +117,7 @@ class Ranker:
         blocks = WeightBlocks.from_arrays(int(rank.max(initial=-1)) + 1, weights, "")
         if blocks.child_start[-1] != n_labels:
             raise ModelFileError(f"elias: {blocks.child_start[-1]} rankers for {n_labels} labels")
-        return cls(rank, order, blocks)
+        return cls(rank, order, blocks, loss)
 
 
 def ranker_schema(inputs: str | int) -> Schema:
@@ -122,12 +135,29 @@ def judged_rows(
     rows: sparse.csr_matrix | UnitRows,
     n_candidates: int,
     n_threads: int | None,
+    most: int | None = None,
 ) -> tuple[Int32, Floats, Floats | None]:
-    """(labels, log p, margins of the ranker if there is one) of the rows' shortlists."""
+    """(labels, log p, margins of the ranker if there is one) of the rows' shortlists.
+
+    most: with a ranker, so many labels of a shortlist, the most likely ones; None: all.
+    """
     short = index.shortlist(rows, n_threads=n_threads)
     if ranker is None:
         return short.labels, short.log_p, None
-    return ranker.judged(rows, short.labels, short.log_p, n_candidates, n_threads)
+    return ranker.judged(rows, *likeliest(short.labels, short.log_p, most), n_candidates, n_threads)
+
+
+def likeliest(labels: Int32, log_p: Floats, most: int | None) -> tuple[Int32, Floats]:
+    """The most likely labels of shortlists (n, room), in ascending order with -1 last; most None: all."""
+    room = labels.shape[1]
+    if most is None or most >= room:
+        return labels, log_p
+    unlikely = np.where(labels < 0, np.inf, -log_p)
+    places = np.sort(np.argpartition(unlikely, most - 1, axis=1)[:, :most], axis=1)  # in the order they had
+    return (
+        np.ascontiguousarray(np.take_along_axis(labels, places, axis=1)),
+        np.ascontiguousarray(np.take_along_axis(log_p, places, axis=1)),
+    )
 
 
 @dataclass(frozen=True)
@@ -201,7 +231,7 @@ def train_ranker(
         first = np.concatenate([[0], np.cumsum(-(-sizes // MAX_CHILDREN))[:-1]]).astype(np.int64)
         start = Earlier(earlier.blocks, first, sizes, n_earlier)
     blocks = train_in_parts(rows, int(rank.max(initial=-1)) + 1, in_order, nodes, options, progress, "ranker", start)
-    return Ranker(rank, order, blocks)
+    return Ranker(rank, order, blocks, options.loss)
 
 
 def ranker_of(
@@ -265,7 +295,7 @@ def _block_rows(labels: Int32, block: npt.NDArray[np.int64], n_rows: int) -> npt
 def ranker_options(settings: ELIASParams, cost: float) -> SolverOptions:
     """How the ranker is solved: the settings of one-vs-all."""
     return SolverOptions(
-        loss="squared-hinge",
+        loss=settings.ranker_loss,
         eps=0.1,
         max_passes=100,
         bias=1.0,

@@ -13,7 +13,7 @@ from labelwood.models.explanation import Contribution, Explanation, NodeScore, c
 from labelwood.models.linear.linear_reasons import classifier_reasons, columns_of_ranks
 from labelwood.models.linear.weight_blocks import ranked_rows
 from labelwood.models.neural.elias.calibration import Scoring, log_q
-from labelwood.models.neural.elias.ranker import Ranker
+from labelwood.models.neural.elias.ranker import Ranker, told_margins
 from labelwood.models.neural.elias.zero_shot import Floats, ZeroShot
 from labelwood.models.neural.forward import dense_product
 
@@ -30,16 +30,22 @@ def ranker_reasons(ranker: Ranker | None, row: sparse.csr_matrix, label: int) ->
 
 
 def index_reasons(
-    label: int, scoring: Scoring, of_ranker: Sequence[Contribution], log_p: float | None, score: float
+    label: int,
+    scoring: Scoring,
+    of_ranker: Sequence[Contribution],
+    log_p: float | None,
+    score: float,
+    loss: str,
 ) -> Explanation:
     """The score by one index: the ranker with the row's columns, the index, and what calibration makes of both.
 
-    log_p: what the index says of the label, None if the label is not on its shortlist: it then scores 0.
+    log_p: what the index says of the label, None if the label is not on its shortlist: it then scores 0. loss: of the
+    ranker.
     """
     nodes, parts, told = [], list(of_ranker), 0.0
     if of_ranker:
         margin = math.fsum(part.contribution for part in of_ranker)
-        told = scoring.power_q * float(log_q(np.array([margin], np.float32))[0])
+        told = scoring.power_q * float(log_q(told_margins(np.array([margin], np.float32), loss))[0])
         nodes.append(NodeScore(RANKER, margin, told))
     if log_p is None:
         nodes.append(NodeScore(INDEX, 0.0, -math.inf))

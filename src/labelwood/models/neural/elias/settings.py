@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from labelwood.models.linear.weight_blocks import LOSSES
 from labelwood.models.neural.elias.inputs import AUTO, BOTH, BOW, ENCODERS, END_TO_END, FROZEN, TEXT_TRAININGS
 from labelwood.models.neural.runtime import CLS, DEVICES, MEAN, POOLINGS
 from labelwood.params import Params, param
@@ -16,6 +17,7 @@ MATCHING, UNIFORM = "matching", "uniform"
 EDGE_STARTS = (MATCHING, UNIFORM)
 SHORTLIST = "shortlist"
 NEGATIVES = (AUTO, SHORTLIST)
+SQUARED_HINGE, LOGISTIC = LOSSES
 CHOSEN, PRODUCT = "chosen", "product"
 SCORINGS = (CHOSEN, PRODUCT)
 
@@ -106,9 +108,18 @@ class ELIASParams(Params):
         choices=SCORINGS,
     )
     rare_power: float = param(0.25, "ranker: a label with n rows gets the cost C (20 / n)^rare_power", low=0, high=2)
-    candidates: int = param(
-        50, "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows", low=0
+    candidates: int | None = param(
+        None,
+        "ranker: labels that it finds by itself and adds to the shortlist, if it learned from all rows, for which it "
+        "looks at every label; None: 50, none from 50,000 labels on",
+        low=0,
+        kind=int,
     )
+    ranker_loss: str = param(SQUARED_HINGE, "ranker: what an error costs; logistic: q is its sigmoid", choices=LOSSES)
+    ranker_top: int | None = param(
+        None, "ranker: the most likely labels of a shortlist that it judges, the rest is dropped; None: all", low=1,
+        kind=int,
+    )  # fmt: skip
     trees: int | None = param(
         None,
         "linear trees that vote beside the ranker if held-out rows want them; None: as many as indexes, three at least "
@@ -119,7 +130,8 @@ class ELIASParams(Params):
     )
     device: str = param("auto", "where index and text encoder learn: auto takes CUDA if there is one", choices=DEVICES)
     prune: float = param(0.01, "ranker: weights smaller than this are dropped", low=0)
-    validation: float = param(0.05, "share of the rows held out to choose the scoring, at most 4000", low=0, high=0.5)
+    validation: float = param(0.05, "share of the rows held out to choose the scoring", low=0, high=0.5)
+    most_held_out: int = param(4000, "rows that are held out at most", low=1)
 
 
 def with_encoder(settings: ELIASParams, has_texts: bool) -> ELIASParams:
@@ -128,11 +140,11 @@ def with_encoder(settings: ELIASParams, has_texts: bool) -> ELIASParams:
 
 
 # Gupta et al., NeurIPS 2022: three models (section 4, "Implementation details"), C ~ L / 100, K = 2000, b = 20,
-# lambda = 0.05, edges from U(0, 1) (section 3.4), AdamW with decay on weights alone, label classifiers updated every 10
-# steps (section 4), "the final layer's CLS token vector" (section 3, text representation), one rate for all layers of
-# the text encoder, ranker on the top 100 and T + p q (section D.2). How the epochs of table 4 fall on both stages is
-# not printed: a third on the first one, as in the released configurations. alpha and beta follow the number of labels
-# here; those of table 4 suit the data sets named below.
+# lambda = 0.05, edges from U(0, 1) (section 3.4), AdamW with decay on weights alone, label classifiers updated every
+# 10 steps (section 4), "the final layer's CLS token vector" (section 3, text representation), one rate for all layers
+# of the text encoder, ranker with a logistic loss on the top 100, 5,000 rows for T, and T + p q (section D.2). How
+# the epochs of table 4 fall on both stages is not printed: a third on the first one, as in the released
+# configurations. alpha and beta follow the number of labels here; those of table 4 suit the data sets named below.
 _METHOD: Mapping[str, Any] = {
     "ranker": True,
     "calibration": True,
@@ -159,6 +171,9 @@ _METHOD: Mapping[str, Any] = {
     "negatives": SHORTLIST,
     "scoring": PRODUCT,
     "rare_power": 0.0,
+    "ranker_loss": LOGISTIC,
+    "ranker_top": 100,
+    "most_held_out": 5000,
     "candidates": 0,
     "trees": 0,
 }

@@ -19,6 +19,7 @@ MAX_SHORTLIST = 2000
 MAX_KAPPA = 1000
 MANY_LABELS = 50_000  # from here on most labels have a few rows, and trees lend them those of their group
 TREES_OF_MANY = 3
+CANDIDATES = 50
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,14 @@ def voting_trees(settings: ELIASParams, n_labels: int) -> int:
     if settings.trees is not None:
         return settings.trees
     return settings.n_models if n_labels < MANY_LABELS else max(TREES_OF_MANY, settings.n_models)
+
+
+def ranker_candidates(settings: ELIASParams, n_labels: int) -> int:
+    """The labels that a ranker adds to a shortlist; many labels are not all looked at unless that is asked for."""
+    wanted = settings.candidates
+    if wanted is None:
+        wanted = CANDIDATES if n_labels < MANY_LABELS else 0
+    return min(wanted, n_labels)
 
 
 def batch_size(n_rows: int) -> int:

@@ -19,6 +19,7 @@ from labelwood.models.neural.elias.search import CHUNK, LearnedIndex
 from labelwood.models.neural.elias.settings import EVEN, UNIFORM, ELIASParams
 from labelwood.models.neural.elias.sizes import IndexSizes, batch_size
 from labelwood.models.neural.encoders import BagEncoder
+from labelwood.models.neural.row_shares import own_rows
 from labelwood.models.neural.sampling import row_batch
 from labelwood.models.neural.training import ParameterGroup, TrainingPlan, train
 from labelwood.progress import Progress
@@ -216,10 +217,15 @@ class Trainer:
     def _batch_loss(self, network: IndexNetwork, rows: Rows, weight: float) -> Tensor:
         """The loss of some rows; weight: lambda. Where the network is on a device, nothing of it comes back."""
         room = self.sizes.shortlist
+        most_labels = int(
+            (self.y.indptr[rows + 1] - self.y.indptr[rows]).max(initial=0)
+        )  # of the batch, whoever computes its rows
+        rows = own_rows(rows)
         read = isinstance(network.encoder, ReadingEncoder)
         vectors = network.encoder(rows if read else row_batch(self.x, rows, network.label_weight.device))
         clusters = network.cluster_scores(vectors)
         batch = network.shortlists(clusters, self.y[rows], room, True, self.n_threads)
+        batch = replace(batch, most_labels=most_labels)
         classification, shortlist = network.losses(vectors, clusters, batch, self.n_threads)
         # Times room: a sum over labels, whose gradients are far above the epsilon of Adam.
         return room * (classification + weight * shortlist)

@@ -42,7 +42,7 @@ from labelwood.models.neural.elias.inputs import (
 from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams, with_encoder
-from labelwood.models.neural.elias.sizes import batch_size, index_sizes, voting_trees
+from labelwood.models.neural.elias.sizes import batch_size, index_sizes, ranker_candidates, voting_trees
 from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.runtime import require_torch
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from labelwood.models.neural.elias.staged import Staged
 
 MIN_HELD_OUT = 50  # fewer held-out rows choose nothing
-MAX_HELD_OUT = 4000
 MAX_RUN, MIN_RUNS = 25, 80  # neighbouring rows that are held out together; of how many runs at least
 
 RowNumbers = npt.NDArray[np.int64]
@@ -116,7 +115,7 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
     clock.append(time.process_time())
     plan = _ranker_plan(settings, data, read) if settings.ranker else None
     # Of labels that a classifier never saw as negatives its margins say little.
-    candidates = min(settings.candidates, data.n_labels) if plan is not None and plan.all_negatives else 0
+    candidates = ranker_candidates(settings, data.n_labels) if plan is not None and plan.all_negatives else 0
     ranker = None
     if plan is not None:
         ranker = ranker_of(rows[read.trained], y[read.trained], partition, indexes, plan, settings, progress)
@@ -172,7 +171,7 @@ def _read_rows(settings: ELIASParams, data: FitInput) -> ReadRows:
 
     n_rows = data.x.shape[0]
     run = min(MAX_RUN, max(1, int(n_rows * settings.validation) // MIN_RUNS))
-    trained, kept = validation_split(n_rows, settings.validation, settings.seed, MAX_HELD_OUT, run)
+    trained, kept = validation_split(n_rows, settings.validation, settings.seed, settings.most_held_out, run)
     if len(kept) < MIN_HELD_OUT or not (settings.ranker or settings.calibration):
         trained, kept = np.arange(n_rows), np.zeros(0, np.int64)
     reader = vectors = None
@@ -242,8 +241,9 @@ def _choose(
     zero_shot: ZeroShot | None,
 ) -> Chosen:
     """What the rows held out choose."""
-    counts = data.trained_on().label_counts
     kept_rows, kept_y = read.rows[read.kept], data.y[read.kept]
+    # Of the rows learned from: a label counted in the rows held out would tell that one of these has it.
+    counts = np.bincount(data.y[read.trained].indices, minlength=data.n_labels).astype(np.int64)
     choices = [_chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings) for index in indexes]
     scored = mean_scores([scores for _, scores in choices])
     votes = None
@@ -290,7 +290,7 @@ def _chosen_scoring(
     settings: ELIASParams,
 ) -> tuple[Scoring, Scored]:
     """(scoring of one index, chosen on held-out rows; their labels and scores)."""
-    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads)
+    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads, settings.ranker_top)
     logs = None if margins is None else log_q(margins)
     pairs = held_out(labels, log_p, logs, y)
     choose = product_scoring if settings.scoring == PRODUCT else choose_scoring
