@@ -117,7 +117,7 @@ def judge(what: str, model: labelwood.Model, train: labelwood.Dataset, test: lab
     asked = time.process_time()
     size = sum(array.nbytes for array in model.fitted_.arrays().values()) / 1e6
     per_row = 1e3 * (asked - trained) / test.n_rows
-    cost = f"{trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.0f} MB"
+    cost = f"{trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.2f} MB"
     print(f"{what}: {told(top, train, test)}; {cost}", flush=True)
     return top
 
