@@ -27,7 +27,7 @@ N_NEAR = 50
 MOST_OF_ROWS, MOST_TOLD, MOST_OF_NAMES = 20, 20, 10  # labels that the parts propose
 MOST_ROWS = 200_000  # a search reads all rows: beyond that labels alone have vectors
 # A row has one vector and a label three; up to so many of them a query that was not asked for an encoder reads.
-MOST_UNASKED = 30_000
+MOST_UNASKED = 20_000
 _RIDGE = 1.0
 # votes: how many of the nearest texts have the label, weighed by squared similarity; closest: similarity of the nearest
 # text that has it; first ten: how many of the ten nearest have it; rank by the votes; told: what a regression on the
