@@ -148,9 +148,7 @@ def read_data(name: str, features: str) -> tuple[labelwood.Dataset, labelwood.Da
         y = sparse.csr_matrix((np.ones(len(flat), np.float32), flat, starts), shape=(len(part), len(ids)))
         stems = vectorizer.fitted_.in_column_names(names)
         both.append(
-            labelwood.Dataset(
-                x, y, texts, label_names=names, feature_names=vectorizer.feature_names, label_stems=stems
-            )
+            labelwood.Dataset(x, y, texts, label_names=names, feature_names=vectorizer.feature_names, label_stems=stems)
         )
     return both[0], both[1]
 

@@ -44,8 +44,8 @@ _UNSEEN, _MOST_ROWS = 0.1, 0.02
 _FIRST_TREES = 50  # of the ranker whose chances the other one sees
 _JUDGED_AT = 5  # labels of a row that decide whether a view is kept
 _JUDGED_ROWS, _JUDGED_TREES, _JUDGED_FOLDS = 6000, 75, 3  # of the small rankers that decide it
-# The standard errors by which held-out rows must gain so that a part stays. A view stays unless they plainly lose: where
-# two choices are nearly equal, chance is not to decide. Vectors must show that they help: their package has to be
+# The standard errors by which held-out rows must gain so that a part stays. A view stays unless they plainly lose:
+# where two choices are nearly equal, chance is not to decide. Vectors must show that they help: their package has to be
 # installed where the model answers.
 _BURDEN = {**dict.fromkeys(KINDS, -2.0), MEANING: 1.0}
 # Labels times stored values up to which one classifier a label is trained too: in some seconds.
