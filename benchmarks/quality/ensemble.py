@@ -117,7 +117,7 @@ def judge(what: str, model: labelwood.Model, train: labelwood.Dataset, test: lab
     asked = time.process_time()
     size = sum(array.nbytes for array in model.fitted_.arrays().values()) / 1e6
     per_row = 1e3 * (asked - trained) / test.n_rows
-    cost = f"{trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.0f} MB"
+    cost = f"{trained - start:.0f} CPU s, {per_row:.2f} ms a row, {size:.2f} MB"
     print(f"{what}: {told(top, train, test)}; {cost}", flush=True)
     return top
 
@@ -148,9 +148,7 @@ def read_data(name: str, features: str) -> tuple[labelwood.Dataset, labelwood.Da
         y = sparse.csr_matrix((np.ones(len(flat), np.float32), flat, starts), shape=(len(part), len(ids)))
         stems = vectorizer.fitted_.in_column_names(names)
         both.append(
-            labelwood.Dataset(
-                x, y, texts, label_names=names, feature_names=vectorizer.feature_names, label_stems=stems
-            )
+            labelwood.Dataset(x, y, texts, label_names=names, feature_names=vectorizer.feature_names, label_stems=stems)
         )
     return both[0], both[1]
 

@@ -10,16 +10,28 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import DataError, ModelFileError, ParamError
-from labelwood.models.ensemble import cross_fitting, dense_rows, network
-from labelwood.models.ensemble.dense_rows import WITH_WORDS, DenseRows, MeantTexts, as_columns, inverse, product, spoken
+from labelwood.models.ensemble import cross_fitting, dense_rows, network, static_vectors
+from labelwood.models.ensemble.cross_fitting import Lessons, pays
+from labelwood.models.ensemble.dense_rows import (
+    WITH_WORDS,
+    DenseRows,
+    MeantTexts,
+    as_columns,
+    inverse,
+    product,
+    spoken,
+    tries_static,
+)
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.network import N_NETWORKS, Network
 from labelwood.models.ensemble.pairs import beside_each_other
+from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.sides import DENSE_NETWORK, Sides, column_names
 from labelwood.models.ensemble.static_vectors import StaticVectors
 from labelwood.models.ensemble.text_meaning import TextMeaning
 from labelwood.models.ensemble.together import Together
+from labelwood.models.fit_input import checked_input
 from labelwood.topk import empty
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -172,7 +184,7 @@ def test_columns_are_those_of_full_products(folder):
 
 def test_meaning_tells_what_words_do_not(trained):
     new = problem(1, 300)
-    words = Ensemble(n_threads=1, ranker_rows=300, views="none").fit(problem(0))
+    words = Ensemble(n_threads=1, ranker_rows=300, views="none", encoder="none").fit(problem(0))
     right, by_words = (labelwood.evaluate(model.predict(new, 1), new.y, ks=(1,))["P@1"] for model in (trained, words))
     assert by_words < 50 < 90 < right
 
@@ -267,6 +279,40 @@ def test_texts_and_a_ranker_are_needed(trained, folder):
         trained.predict(replace(data, texts=None), 3)
     with pytest.raises(ParamError, match="encoder is a choice of the ranker"):
         Ensemble(n_threads=1, encoder="static", text_model=str(folder)).fit(data.take(np.arange(100)))
+
+
+def test_static_vectors_are_tried_where_they_are_installed_and_stay_if_they_help(folder, monkeypatch):
+    data, new = problem(0), problem(1, 200)
+    by_itself = {"n_threads": 1, "ranker_rows": 300, "views": "none"}
+    monkeypatch.setattr(dense_rows, "installed_table", lambda: None)
+    assert Ensemble(**by_itself).fit(data).fitted_.ranked.sides.dense is None
+    table = folder / "model.safetensors", folder / "tokenizer.json"
+    for module in (dense_rows, static_vectors):
+        monkeypatch.setattr(module, "installed_table", lambda: table)
+    model = Ensemble(**by_itself).fit(data)
+    assert model.fitted_.ranked.sides.dense.meaning.encoder == "static"
+    assert labelwood.evaluate(model.predict(new, 1), new.y, ks=(1,))["P@1"] > 95
+    assert Ensemble(**by_itself, encoder="none").fit(data).fitted_.ranked.sides.dense is None
+    assert not tries_static(EnsembleParams(), checked_input(replace(data, texts=None)))
+    monkeypatch.setattr(dense_rows, "MOST_UNASKED", len(data))
+    assert not tries_static(EnsembleParams(), checked_input(data))
+    monkeypatch.undo()
+    monkeypatch.setattr(static_vectors, "installed_table", lambda: table)
+    monkeypatch.setattr(dense_rows, "installed_table", lambda: table)
+    monkeypatch.setattr(
+        Lessons, "quality", lambda lessons, settings: np.zeros(9)
+    )  # level: vectors must show their worth
+    assert Ensemble(**by_itself).fit(data).fitted_.ranked.sides.dense is None
+
+
+def test_what_pays_is_above_its_standard_errors():
+    level, small = np.array([1.0, -1.0] * 50), np.array([1.0, -0.9] * 50)
+    assert pays(level, -1)
+    assert not pays(level, 0)
+    assert pays(small, 0)
+    assert not pays(small, 1)
+    assert pays(np.full(9, 0.01), 1)
+    assert not pays(-level - 0.2, -1)
 
 
 def test_many_rows_leave_the_labels_alone(folder, monkeypatch):

@@ -71,12 +71,13 @@ def changes(recipe: Recipe, data: Dataset) -> list[Change]:
     if recipe.model == AUTO:
         found += _other_models(name, data)
     if name == ENSEMBLE:
-        if data.texts is not None:
-            found += [_change(0.9, views="characters"), _change(0.4, views="none"), _change(views="pairs,characters")]
+        # Held-out rows choose the views by themselves: here is what they cannot see, more of what is there.
+        found.append(_inside(_change(2.0, n_trees=6 if data.texts is None else 3)))
         if data.n_rows > 1.5 * _RANKER_ROWS:
             found.append(_change(1.5, ranker_rows=2 * _RANKER_ROWS))
         found += [_inside(change) for change in _TREE if "n_trees" not in change.setting]
-        found.append(_inside(_change(2.5, n_trees=4)))
+        if data.texts is not None:
+            found.append(_change(0.9, views="characters"))
     else:
         found += _TREE if name == TREE else _LINEAR
     if data.x is None:

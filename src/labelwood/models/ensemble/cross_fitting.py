@@ -11,7 +11,14 @@ from scipy import sparse
 
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.dense_rows import WITH_WORDS, MeantTexts, as_columns, with_words
+from labelwood.models.ensemble.dense_rows import (
+    MEANING,
+    WITH_WORDS,
+    MeantTexts,
+    as_columns,
+    tries_static,
+    with_words,
+)
 from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.network import training_memory as network_memory
@@ -36,7 +43,11 @@ NO_VIEWS = "none"  # no views
 _UNSEEN, _MOST_ROWS = 0.1, 0.02
 _FIRST_TREES = 50  # of the ranker whose chances the other one sees
 _JUDGED_AT = 5  # labels of a row that decide whether a view is kept
-_JUDGED_ROWS, _JUDGED_TREES = 6000, 75  # of the small rankers that decide it
+_JUDGED_ROWS, _JUDGED_TREES, _JUDGED_FOLDS = 6000, 75, 3  # of the small rankers that decide it
+# The standard errors by which held-out rows must gain so that a part stays. A view stays unless they plainly lose:
+# where two choices are nearly equal, chance is not to decide. Vectors must show that they help: their package has to be
+# installed where the model answers.
+_BURDEN = {**dict.fromkeys(KINDS, -2.0), MEANING: 1.0}
 # Labels times stored values up to which one classifier a label is trained too: in some seconds.
 _BY_LABEL_WORK = 4e9
 _PAIRS = 250  # candidates of a row, from above, for the estimate of memory
@@ -83,7 +94,9 @@ class TextRows:
         return TextRows(views, None if self.said is None else self.said[rows], meant)
 
     def without(self, kind: str) -> TextRows:
-        """The same without one kind of view."""
+        """The same without one kind of view, or without dense vectors."""
+        if kind == MEANING:
+            return replace(self, meant=None)
         return replace(self, views=tuple((view, matrix) for view, matrix in self.views if view.kind != kind))
 
     def beside(self, x: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -128,7 +141,7 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
     planned: the model of words, that of each view and the one of a classifier a label ("by label").
     """
     texts = TextRows.of(settings, data)
-    by_label = quick_by_label(data, texts)
+    by_label = quick_by_label(settings, data, texts)
     answered = []
     parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed)
     # Labels without a row can be proposed by their names alone.
@@ -141,26 +154,36 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
         sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what)
         answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
     lessons = Lessons.of(answered, settings.n_threads)
-    if settings.views == AUTO and texts.views:
-        quality = lessons.quality(settings)
-        for view, _ in texts.views:
-            answered_without = [
-                (sides.without(view.kind), texts.take(held).without(view.kind).beside(data.x[held]), data.y[held])
-                for (sides, _, _), (held, _) in zip(answered, parts, strict=True)
-            ]
-            without = Lessons.of(answered_without, settings.n_threads)
-            quality_without = without.quality(settings)
-            if quality_without >= quality:
-                texts, answered, lessons = texts.without(view.kind), answered_without, without
-                quality = quality_without
+    doubted = [view.kind for view, _ in texts.views] if settings.views == AUTO else []
+    doubted += [MEANING] if settings.encoder == AUTO and texts.meant is not None else []
+    quality = lessons.quality(settings) if doubted else None
+    for kind in doubted:
+        assert quality is not None
+        answered_without = [
+            (sides.without(kind), texts.take(held).without(kind).beside(data.x[held]), data.y[held])
+            for (sides, _, _), (held, _) in zip(answered, parts, strict=True)
+        ]
+        without = Lessons.of(answered_without, settings.n_threads)
+        quality_without = without.quality(settings)
+        if not pays(quality - quality_without, _BURDEN[kind]):
+            texts, answered, lessons, quality = texts.without(kind), answered_without, without, quality_without
     return Learnt(texts, by_label, lessons)
 
 
-def quick_by_label(data: FitInput, texts: TextRows) -> tuple[str, ...]:
-    """What one classifier a label sees, where that is quick: the features if there are no views, and dense vectors."""
+def pays(gains: npt.NDArray[np.float64], burden: float) -> bool:
+    """Whether the mean of what rows gain is above so many of its standard errors."""
+    return bool(gains.mean() > burden * gains.std() / np.sqrt(len(gains)))
+
+
+def quick_by_label(settings: EnsembleParams, data: FitInput, texts: TextRows) -> tuple[str, ...]:
+    """What one classifier a label sees, where that is quick: the features if there are no views, vectors asked for."""
     quick = data.x.nnz * data.n_labels <= _BY_LABEL_WORK
     seen = ("words",) if quick and not texts.views else ()
-    if texts.meant is None or (data.x.nnz + texts.meant.rows.size) * data.n_labels > _BY_LABEL_WORK:
+    if (
+        texts.meant is None
+        or settings.encoder == AUTO
+        or (data.x.nnz + texts.meant.rows.size) * data.n_labels > _BY_LABEL_WORK
+    ):
         return seen
     return (*seen, WITH_WORDS)
 
@@ -247,20 +270,23 @@ class Lessons:
         table = np.hstack([self.table, np.concatenate(again)])
         return first, BoostedTrees.fit(table, hits, seed, n_threads)
 
-    def quality(self, settings: EnsembleParams) -> float:
-        """The nDCG@5 on a third of the rows, at most 2,000, of a small ranker that learnt from the others."""
+    def quality(self, settings: EnsembleParams) -> npt.NDArray[np.float64]:
+        """The nDCG@5 of at most 6,000 rows, each third by a small ranker that learnt from the others."""
         every = -(-self.y.shape[0] // _JUDGED_ROWS)
         y = self.y[::every]
         seen = self.keys // y.shape[1] % every == 0
         rows, table = self.keys[seen] // y.shape[1] // every, self.table[seen]
         keys = rows * y.shape[1] + self.keys[seen] % y.shape[1]
-        hits, judged = hits_of(keys, y), rows % 3 == 0
-        ranker = BoostedTrees.fit(table[~judged], hits[~judged], settings.seed, settings.n_threads, _JUDGED_TREES)
-        ranks = ranks_within(rows[judged], ranker.margins(table[judged], settings.n_threads), keys[judged])
+        hits, margins = hits_of(keys, y), np.empty(len(keys), np.float32)
+        for fold in range(_JUDGED_FOLDS):
+            judged = rows % _JUDGED_FOLDS == fold
+            ranker = BoostedTrees.fit(table[~judged], hits[~judged], settings.seed, settings.n_threads, _JUDGED_TREES)
+            margins[judged] = ranker.margins(table[judged], settings.n_threads)
+        ranks = ranks_within(rows, margins, keys)
         discount = np.where(ranks < _JUDGED_AT, 1 / np.log2(ranks + 2), 0)
-        gains = np.bincount(rows[judged], discount * hits[judged], minlength=y.shape[0])[::3]
+        gains = np.bincount(rows, discount * hits, minlength=y.shape[0])
         best = np.concatenate([[0], np.cumsum(1 / np.log2(np.arange(_JUDGED_AT) + 2))])
-        return float(np.mean(gains / np.maximum(best[np.minimum(np.diff(y.indptr)[::3], _JUDGED_AT)], 1)))
+        return np.asarray(gains / np.maximum(best[np.minimum(np.diff(y.indptr), _JUDGED_AT)], 1))
 
 
 def held_parts(n_rows: int, ranker_rows: int, seed: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
@@ -288,7 +314,7 @@ def ranking_memory(settings: EnsembleParams, planned: Mapping[str, PlannedMember
     views = len(kinds) * (3 * 12 * MOST_OF_ROW * n_rows + 3 * model)
     networks = network_memory(n_rows, data.x.shape[1], data.n_labels)
     vectors = 0
-    if settings.encoder != NO_ENCODER:
+    if settings.encoder not in (NO_ENCODER, AUTO) or tries_static(settings, data):
         vectors = (3 * 16 * n_rows + 8 * data.n_labels) * WIDTH_GUESS
         networks += network_memory(n_rows, WIDTH_GUESS, data.n_labels)
     n_columns = len(column_names(("words", *kinds, "", "", "", ""), learned=True, dense=True)) + len(AGAIN)

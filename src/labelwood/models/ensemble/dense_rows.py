@@ -17,19 +17,24 @@ from labelwood.models.ensemble.label_words import usual_name, without_namespace
 from labelwood.models.ensemble.network import in_bytes
 from labelwood.models.ensemble.pairs import Floats, beside_each_other
 from labelwood.models.ensemble.params import EnsembleParams
-from labelwood.models.ensemble.text_meaning import NO_ENCODER, TextMeaning
+from labelwood.models.ensemble.static_vectors import installed_table
+from labelwood.models.ensemble.text_meaning import NO_ENCODER, STATIC, TextMeaning
 from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.models.registry import AUTO
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
 N_NEAR = 50
 MOST_OF_ROWS, MOST_TOLD, MOST_OF_NAMES = 20, 20, 10  # labels that the parts propose
 MOST_ROWS = 200_000  # a search reads all rows: beyond that labels alone have vectors
+# A row has one vector and a label three; up to so many of them a query that was not asked for an encoder reads.
+MOST_UNASKED = 20_000
 _RIDGE = 1.0
 # votes: how many of the nearest texts have the label, weighed by squared similarity; closest: similarity of the nearest
 # text that has it; first ten: how many of the ten nearest have it; rank by the votes; told: what a regression on the
 # vector says, and its rank; centre: cosine to the mean of the label's texts; name: cosine to its name, and its rank
 COLUMNS = ("votes", "closest", "first ten", "rank", "told", "told rank", "centre", "name", "name rank")
 
+MEANING = "meaning"  # what is left out where held-out rows do not gain by dense vectors
 WITH_WORDS = "words and meaning"  # what a model sees that is given features and vectors
 
 SCHEMA: Schema = {
@@ -57,9 +62,15 @@ class MeantTexts:
         """The vectors that the settings want; None if they want none, DataError if there are no texts."""
         if settings.encoder == NO_ENCODER:
             return None
-        if data.texts is None:
+        if settings.encoder == AUTO:
+            if not tries_static(settings, data):
+                return None
+            meaning = TextMeaning.of(STATIC, None, settings.max_tokens)
+        elif data.texts is None:
             raise DataError(f"Ensemble: encoder={settings.encoder!r} needs texts beside the features")
-        meaning = TextMeaning.of(settings.encoder, settings.text_model, settings.max_tokens)
+        else:
+            meaning = TextMeaning.of(settings.encoder, settings.text_model, settings.max_tokens)
+        assert data.texts is not None
         rows = meaning.vectors(data.texts, settings.n_threads, data.progress)
         names = np.zeros((0, meaning.width), np.float32)
         if data.label_words is not None:
@@ -69,6 +80,13 @@ class MeantTexts:
     def take(self, rows: npt.NDArray[np.int64]) -> MeantTexts:
         """The same with some of the texts."""
         return MeantTexts(self.meaning, self.rows[rows], self.names)
+
+
+def tries_static(settings: EnsembleParams, data: FitInput) -> bool:
+    """Whether held-out rows decide about static vectors: where they are installed, and quick to ask."""
+    if settings.encoder != AUTO or data.texts is None or data.x.shape[0] + 3 * data.n_labels > MOST_UNASKED:
+        return False
+    return installed_table() is not None
 
 
 @dataclass(frozen=True, eq=False)

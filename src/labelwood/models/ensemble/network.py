@@ -16,11 +16,11 @@ from labelwood.storage.schema import ArrayRule, Arrays, Schema
 from labelwood.topk import TopK, empty
 
 N_NETWORKS = 2  # that are trained one by one and answer together: the mean of their margins
-N_HIDDEN = 512  # units of each
+N_HIDDEN = 256  # units of each
 # Texts have more features, most of them rare: linear models do better there.
 MOST_FEATURES = 5_000
 MOST_WORK = 2e7  # rows times labels: training takes up to some ten seconds a network
-_EPOCHS, _BATCH, _RATE = 20, 128, 5e-3
+_EPOCHS, _BATCH, _RATE = 20, 32, 5e-3
 _SPREAD = 0.1  # of the first weights of features: rare ones, which hardly move, are to say little
 
 SCHEMA: Schema = {

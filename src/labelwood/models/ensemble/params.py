@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labelwood.models.ensemble.text_meaning import ENCODERS, NO_ENCODER
+from labelwood.models.ensemble.text_meaning import ENCODERS
 from labelwood.models.registry import AUTO
 from labelwood.params import Params, param
 
@@ -36,8 +36,9 @@ class EnsembleParams(Params):
         "rows gain",
     )
     encoder: str = param(
-        NO_ENCODER,
-        "dense vectors of texts: minilm, a transformer; static, a table of token vectors, thousands of texts a second",
+        AUTO,
+        "dense vectors of texts: minilm, a transformer; static, a table of token vectors, thousands of texts a second; "
+        "none; auto: static where its package is installed, rows are few and held-out rows gain by it",
         choices=ENCODERS,
     )
     text_model: str | None = param(

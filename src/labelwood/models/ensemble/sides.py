@@ -26,7 +26,7 @@ from labelwood.models.ensemble import (
     together,
 )
 from labelwood.models.ensemble.boosting import BoostedTrees
-from labelwood.models.ensemble.dense_rows import WITH_WORDS, DenseRows, MeantTexts, as_columns, with_words
+from labelwood.models.ensemble.dense_rows import MEANING, WITH_WORDS, DenseRows, MeantTexts, as_columns, with_words
 from labelwood.models.ensemble.label_letters import LabelLetters
 from labelwood.models.ensemble.label_words import LabelWords
 from labelwood.models.ensemble.learned_rows import LearnedRows
@@ -209,7 +209,10 @@ class Sides:
         return column_names(self.model_names, self.learned is not None, self.dense is not None)
 
     def without(self, kind: str) -> Sides:
-        """The same sides without one kind of view and its model."""
+        """The same sides without one kind of view and its model, or without dense vectors and what sees them."""
+        if kind == MEANING:
+            kept = self.without(WITH_WORDS)
+            return replace(kept, dense=None, dense_network=None)
         seen_by = ("words", *self.kinds, *self.by_label)
         models = tuple(model for model, seen in zip(self.models, seen_by, strict=True) if seen != kind)
         views = tuple(view for view in self.views if view.kind != kind)

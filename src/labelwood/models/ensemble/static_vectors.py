@@ -23,6 +23,15 @@ _BATCH = 1024
 _CHARACTERS = 20  # of a token, from above: what stands behind is cut off before a long text is split
 
 
+def installed_table() -> tuple[Path, Path] | None:
+    """(the vectors, their tokenizer) of the installed package wordllama; None if it is not installed."""
+    package = importlib.util.find_spec(_PACKAGE)
+    if package is None or package.origin is None:
+        return None
+    weights, words = (Path(package.origin).parent / name for name in _OF_PACKAGE)
+    return weights, words
+
+
 @dataclass(frozen=True, eq=False)
 class StaticVectors:
     """A table (n_tokens, width) with a vector for each token of a tokenizer, and the hash of both files."""
@@ -36,12 +45,12 @@ class StaticVectors:
     def of_folder(cls, folder: str | None, max_tokens: int) -> StaticVectors:
         """The table in a folder (model.safetensors, tokenizer.json), or in the installed package wordllama."""
         if folder is None:
-            package = importlib.util.find_spec(_PACKAGE)
-            if package is None or package.origin is None:
+            found = installed_table()
+            if found is None:
                 raise ParamError(
                     f"encoder='static' needs a table of token vectors: {_INSTALL}, or give its folder as text_model"
                 )
-            weights, words = (Path(package.origin).parent / name for name in _OF_PACKAGE)
+            weights, words = found
         else:
             weights, words = (Path(folder) / name for name in _OF_FOLDER)
         try:

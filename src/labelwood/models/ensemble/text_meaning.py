@@ -12,10 +12,12 @@ from labelwood.models.ensemble.pairs import Floats
 from labelwood.models.ensemble.static_vectors import StaticVectors
 from labelwood.models.neural.elias.inputs import TextReader
 from labelwood.models.neural.runtime import MEAN, require_torch
+from labelwood.models.registry import AUTO
 from labelwood.progress import SILENT, Progress
 
 NO_ENCODER, MINILM, STATIC = "none", "minilm", "static"
-ENCODERS = (NO_ENCODER, MINILM, STATIC)
+READING = (MINILM, STATIC)  # encoders that there are
+ENCODERS = (AUTO, NO_ENCODER, *READING)
 
 
 class Reader(Protocol):
@@ -89,8 +91,8 @@ class TextMeaning:
         fine = isinstance(facts, Mapping) and set(facts) == set(kinds)
         if not fine or not all(isinstance(facts[name], kind) for name, kind in kinds.items()) or facts["width"] < 1:
             raise ModelFileError(f"ensemble: a text encoder is told by {', '.join(kinds)}, but here {facts!r:.120}")
-        if facts["encoder"] not in ENCODERS[1:]:
-            raise ModelFileError(f"ensemble: {unknown_name('encoder', facts['encoder'], ENCODERS[1:])}")
+        if facts["encoder"] not in READING:
+            raise ModelFileError(f"ensemble: {unknown_name('encoder', facts['encoder'], READING)}")
         return cls(**facts)
 
 
@@ -99,6 +101,6 @@ def opened(encoder: str, text_model: str | None, max_tokens: int) -> Reader:
     if encoder == STATIC:
         return StaticVectors.of_folder(text_model, max_tokens)
     if encoder != MINILM:
-        raise ParamError(f"Ensemble: {unknown_name('encoder', encoder, ENCODERS)}")
+        raise ParamError(f"Ensemble: {unknown_name('encoder', encoder, READING)}")
     require_torch(f"Ensemble: encoder={encoder!r}", "reads texts")
     return TextReader.of_folder(text_model, max_tokens, MEAN)
