@@ -16,6 +16,8 @@ struct Kernels {
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
     int (*at_least)(const float*, int, float, std::uint8_t*);
+    void (*put_best_keys)(std::uint64_t*, int, const std::uint64_t*, int);
+    float (*reached_by)(const float*, int, int);
     void (*sparse_row_times)(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);
     void (*dense_rows_times)(const float*, std::int64_t, const DenseTable&, float*);
     void (*adam_row)(const float*, std::int64_t, const AdamStep&, float*, float*, float*);
@@ -32,6 +34,8 @@ struct Kernels {
     int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
     int at_least(const float*, int, float, std::uint8_t*);                                                      \
+    void put_best_keys(std::uint64_t*, int, const std::uint64_t*, int);                                         \
+    float reached_by(const float*, int, int);                                                                   \
     void sparse_row_times(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);          \
     void dense_rows_times(const float*, std::int64_t, const DenseTable&, float*);                               \
     void adam_row(const float*, std::int64_t, const AdamStep&, float*, float*, float*);                         \

@@ -109,7 +109,9 @@ struct TreeHolder {
                 throw nb::value_error("the children of a node do not fit its weight blocks");
         }
         view = SearchTree{static_cast<std::int64_t>(n_nodes), static_cast<std::int64_t>(label_order.size()), first_child.data(), n_children.data(), first_label.data(),
-                          n_labels_in.data(), label_order.data(), first_block.data()};
+                          n_labels_in.data(), label_order.data(), first_block.data(), n_children(0) > 0};
+        for (std::int32_t child = 0; child < n_children(0); ++child)
+            view.root_of_nodes = view.root_of_nodes && !view.is_label(first_child(0) + child);
     }
 };
 

@@ -87,36 +87,43 @@ inline void add_sparse(const std::uint8_t* children, const std::int8_t* bytes, i
 }
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-inline __m512 weights_at(const std::int8_t* bytes, int at, __mmask16 there) {
-    // The masked forms with all lanes: GCC 12 warns of the plain ones.
-    return _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, _mm_maskz_loadu_epi8(there, bytes + at)));
+// Sixteen weights; those behind the last of the row are whatever follows it. The masked forms with all lanes: GCC 12 warns of
+// the plain ones.
+inline __m512 weights_at(const std::int8_t* bytes, int at) {
+    const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + at));
+    return _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, packed));
 }
-inline __m512 weights_at(const Halves& halves, int at, __mmask16 there) {
-    return _mm512_maskz_cvtph_ps(0xffff, _mm256_maskz_loadu_epi16(there, halves.at + 2 * at));
+inline __m512 weights_at(const Halves& halves, int at) {
+    return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves.at + 2 * at)));
 }
 #endif
 
-// Children by a bitmap. n: weights there are; a damaged bitmap that names more ends there.
+// Children by a bitmap. n: weights there are; a damaged bitmap that names more ends there. readable: bytes that may be read
+// from the bitmap on.
 template <class Weights>
-inline void add_mapped(const std::uint8_t* bitmap, const Weights& weights, int n, int n_children, float value, float* scores) {
-    int used = 0;
+inline void add_mapped(const std::uint8_t* bitmap, const Weights& weights, int n, const RowSizes& sizes, std::uint64_t readable, float value, float* scores) {
+    const int n_children = sizes.n_children;
+    int used = 0, c = 0;
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
+    // Sixteen weights are read wherever one is, and a bitmap that ends with a byte by two.
+    const bool roomy = static_cast<std::uint64_t>(sizes.row(n)) + 16 * static_cast<std::uint64_t>(sizes.weight) <= readable;
     const __m512 v = _mm512_set1_ps(value);
-    for (int c = 0; c < n_children; c += 16) {
-        unsigned bits = bitmap[c >> 3];
-        if (n_children - c > 8) bits |= static_cast<unsigned>(bitmap[(c >> 3) + 1]) << 8;
+    for (; roomy && c < n_children; c += 16) {
+        std::uint16_t pair;
+        __builtin_memcpy(&pair, bitmap + (c >> 3), 2);
+        unsigned bits = pair;
         if (n_children - c < 16) bits &= (1u << (n_children - c)) - 1;
-        const int n_here = __builtin_popcount(bits);
-        if (used + n_here > n) return;
-        const __m512 w = weights_at(weights, used, static_cast<__mmask16>((1u << n_here) - 1));
+        const __m512 w = weights_at(weights, used);
+        used += __builtin_popcount(bits);
+        if (used > n) return;
         const __mmask16 there = static_cast<__mmask16>(bits);
         const __m512 old = _mm512_loadu_ps(scores + c);  // scores have room for 256
-        const __m512 sum = _mm512_mask_add_ps(old, there, old, _mm512_mul_ps(v, _mm512_maskz_expand_ps(there, w)));
-        _mm512_storeu_ps(scores + c, sum);
-        used += n_here;
+        _mm512_storeu_ps(scores + c, _mm512_mask_add_ps(old, there, old, _mm512_mul_ps(v, _mm512_maskz_expand_ps(there, w))));
     }
 #else
-    for (int c = 0; c < n_children; c += 8) {
+    (void)readable;
+#endif
+    for (; c < n_children; c += 8) {
         unsigned bits = bitmap[c >> 3];
         if (n_children - c < 8) bits &= (1u << (n_children - c)) - 1;
         for (; bits; bits &= bits - 1) {
@@ -124,7 +131,6 @@ inline void add_mapped(const std::uint8_t* bitmap, const Weights& weights, int n
             scores[c + __builtin_ctz(bits)] += value * static_cast<float>(weights[used++]);
         }
     }
-#endif
 }
 
 // The bytes of the rows before row `r` < 64 of a word, by their codes. room: bytes that may be read from the codes on.
@@ -262,13 +268,13 @@ inline void find_rows(const View& view, const RowSizes& sizes, int n, OnTheWay& 
 }
 
 template <class Weights>
-inline void add_row(const RowSizes& sizes, int code, const std::uint8_t* row, const Weights& weights, float value, float* scores) {
+inline void add_row(const RowSizes& sizes, int code, const std::uint8_t* row, std::uint64_t readable, const Weights& weights, float value, float* scores) {
     if (code == kFullRow) {
         add_dense(weights, sizes.n_children, value, scores);
     } else if (code <= sizes.most_listed) {
         add_sparse(row, weights, code, value, scores);
     } else {
-        add_mapped(row, weights, code, sizes.n_children, value, scores);
+        add_mapped(row, weights, code, sizes, readable, value, scores);
     }
 }
 
@@ -279,10 +285,11 @@ inline void add_rows(const View& view, const RowSizes& sizes, const float* value
         const float value = values[way.which[i]];
         const std::uint8_t* row = view.payload + way.place[i];
         const std::uint8_t* weights = row + sizes.names(code);
+        const std::uint64_t readable = view.n_payload - way.place[i];
         if (sizes.weight == 1) {
-            add_row(sizes, code, row, reinterpret_cast<const std::int8_t*>(weights), value, scores);
+            add_row(sizes, code, row, readable, reinterpret_cast<const std::int8_t*>(weights), value, scores);
         } else {
-            add_row(sizes, code, row, Halves{weights}, value, scores);
+            add_row(sizes, code, row, readable, Halves{weights}, value, scores);
         }
     }
 }
