@@ -6,6 +6,7 @@
 #include "models/ensemble/byte_table.hpp"
 #include "models/hsoftmax/hsoftmax.hpp"
 #include "models/linear/blocks.hpp"
+#include "models/linear/row_index.hpp"
 #include "models/linear/solver.hpp"
 #include "models/neural/dense_rows.hpp"
 
@@ -15,6 +16,7 @@ struct Kernels {
     const char* level;
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
+    void (*score_indexed)(const WeightBlocks&, const RowIndex&, const Query&, float*);
     int (*at_least)(const float*, int, float, std::uint8_t*);
     void (*put_best_keys)(std::uint64_t*, int, const std::uint64_t*, int);
     float (*reached_by)(const float*, int, int);
@@ -33,6 +35,7 @@ struct Kernels {
     namespace name {                                                                                            \
     int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
+    void score_indexed(const WeightBlocks&, const RowIndex&, const Query&, float*);                             \
     int at_least(const float*, int, float, std::uint8_t*);                                                      \
     void put_best_keys(std::uint64_t*, int, const std::uint64_t*, int);                                         \
     float reached_by(const float*, int, int);                                                                   \

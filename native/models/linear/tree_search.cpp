@@ -222,19 +222,13 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
 }
 
 // Writes the margins under all children of the root.
-void score_root(const WeightBlocks& blocks, std::int64_t n_blocks, const Query& query, float* margins) {
+void score_root(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, float* margins) {
+    if (tree.root_rows.n_blocks) return kernels().score_indexed(blocks, tree.root_rows, query, margins);
     alignas(64) float block_margins[kMaxChildren];
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
+    for (std::int64_t b = 0; b < tree.first_block[1]; ++b) {
         kernels().score_block(blocks, b, query, block_margins);
         std::copy(block_margins, block_margins + (blocks.child_start[b + 1] - blocks.child_start[b]), margins + blocks.child_start[b]);
     }
-}
-
-const float* score_root(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, std::vector<float>& margins) {
-    const std::int64_t n_blocks = tree.first_block[1], n = blocks.child_start[n_blocks];
-    margins.resize(static_cast<std::size_t>(n));
-    score_root(blocks, n_blocks, query, margins.data());
-    return margins.data();
 }
 
 // The best child of the root, the first of equal ones. Only for roots without labels among their children.
@@ -256,7 +250,12 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
     std::int64_t n_opened = 0;
     ClosedNodes closed(memory, options.max_nodes ? options.max_nodes : ClosedNodes::kNoLimit);
     const bool best_of_root_first = tree.root_of_nodes && !options.open;
-    const float* root_margins = memory.root_margins || !best_of_root_first ? memory.root_margins : score_root(blocks, tree, query, memory.own_margins);
+    const float* root_margins = memory.root_margins;
+    if (!root_margins && (best_of_root_first || tree.root_rows.n_blocks)) {
+        memory.own_margins.resize(static_cast<std::size_t>(blocks.child_start[tree.first_block[1]]));
+        score_root(blocks, tree, query, memory.own_margins.data());
+        root_margins = memory.own_margins.data();
+    }
     Key opened = 0;
     const auto open = [&](const Frontier& node) {
         return expand(blocks, tree, options, query, root_margins, node, found,
@@ -351,7 +350,7 @@ void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, Q
     for (std::int64_t r = begin; r < end; ++r) {
         float* margins = slice.margins.data() + (r - begin) * n_root;
         check_interrupt();
-        score_root(blocks, tree.tree->first_block[1], query_of(r), margins);
+        score_root(blocks, *tree.tree, query_of(r), margins);
         slice.order.emplace_back(std::max_element(margins, margins + n_root) - margins, r);
     }
     std::sort(slice.order.begin(), slice.order.end());

@@ -1,5 +1,6 @@
 // The scores of one row under all classifiers of a block.
 #include "models/linear/blocks.hpp"
+#include "models/linear/row_index.hpp"
 #include "simd.hpp"
 
 namespace lw::LW_LEVEL {
@@ -278,7 +279,7 @@ inline void add_row(const RowSizes& sizes, int code, const std::uint8_t* row, st
     }
 }
 
-inline void add_rows(const View& view, const RowSizes& sizes, const float* values, int n, const OnTheWay& way, float* scores) {
+__attribute__((always_inline)) inline void add_rows(const View& view, const RowSizes& sizes, const float* values, int n, const OnTheWay& way, float* scores) {
     for (int i = 0; i < n; ++i) {
         const int code = way.code[i];
         if (way.place[i] + static_cast<std::uint64_t>(sizes.row(code)) > view.n_payload) continue;
@@ -295,6 +296,55 @@ inline void add_rows(const View& view, const RowSizes& sizes, const float* value
 }
 
 }  // namespace
+
+// The scores of the row under all children of the index's blocks. Rows of the next block are asked for while those of one are
+// added: they are many and long where a root is wide.
+void score_indexed(const WeightBlocks& blocks, const RowIndex& index, const Query& query, float* scores) {
+    const int n_steps = (query.n + kTogether - 1) / kTogether;
+    for (std::int32_t q = 0; q < query.n; ++q) {
+        const std::int64_t first = static_cast<std::int64_t>(query.features[q]) * index.n_blocks;
+        __builtin_prefetch(index.offset + first);
+        __builtin_prefetch(index.offset + first + index.n_blocks - 1);
+        __builtin_prefetch(index.code + first);
+    }
+    OnTheWay ways[2];
+    int counts[2];
+    const auto find = [&](std::int32_t b, int step, int side) {
+        OnTheWay& way = ways[side];
+        const std::uint8_t* payload = blocks.payload + blocks.payload_start[b];
+        const std::int32_t begin = step * kTogether, n = query.n - begin < kTogether ? query.n - begin : kTogether;
+        int end = 0;
+        for (std::int32_t q = 0; q < n; ++q) {
+            const std::int64_t at = static_cast<std::int64_t>(query.features[begin + q]) * index.n_blocks + b;
+            way.place[end] = index.offset[at];
+            way.code[end] = index.code[at];
+            way.which[end] = static_cast<std::uint8_t>(q);
+            __builtin_prefetch(payload + index.offset[at]);
+            __builtin_prefetch(payload + index.offset[at] + 64);
+            end += index.code[at] != 0;
+        }
+        counts[side] = end;
+    };
+    if (n_steps) find(0, 0, 0);
+    alignas(64) float own[kMaxChildren];
+    int side = 0;
+    for (std::int32_t b = 0; b < index.n_blocks; ++b) {
+        const View view = view_of(blocks, b);
+        const std::int64_t first = blocks.child_start[b];
+        const RowSizes sizes(static_cast<int>(blocks.child_start[b + 1] - first), blocks.scale != nullptr);
+        const float* scale = blocks.scale ? blocks.scale + first : nullptr;
+        for (int c = 0; c < sizes.n_children; ++c) own[c] = scale ? 0.0f : blocks.bias[first + c];
+        for (int step = 0; step < n_steps; ++step, side ^= 1) {
+            if (step + 1 < n_steps) {
+                find(b, step + 1, side ^ 1);
+            } else if (b + 1 < index.n_blocks) {
+                find(b + 1, 0, side ^ 1);
+            }
+            add_rows(view, sizes, query.values + step * kTogether, counts[side], ways[side], own);
+        }
+        for (int c = 0; c < sizes.n_children; ++c) scores[first + c] = scale ? blocks.bias[first + c] + scale[c] * own[c] : own[c];
+    }
+}
 
 // `scores` has room for 256 floats, whatever the block holds: a child id is one byte, so it cannot lead outside.
 void score_block(const WeightBlocks& blocks, std::int64_t block, const Query& query, float* scores) {
