@@ -17,6 +17,8 @@ struct Kernels {
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
     void (*score_indexed)(const WeightBlocks&, const RowIndex&, const Query&, float*);
+    void (*ask_for_words)(const WeightBlocks&, std::int64_t, const Query&);
+    void (*ask_for_codes)(const WeightBlocks&, std::int64_t, const Query&);
     int (*at_least)(const float*, int, float, std::uint8_t*);
     void (*put_best_keys)(std::uint64_t*, int, const std::uint64_t*, int);
     float (*reached_by)(const float*, int, int);
@@ -36,6 +38,8 @@ struct Kernels {
     int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
     void score_indexed(const WeightBlocks&, const RowIndex&, const Query&, float*);                             \
+    void ask_for_words(const WeightBlocks&, std::int64_t, const Query&);                                        \
+    void ask_for_codes(const WeightBlocks&, std::int64_t, const Query&);                                        \
     int at_least(const float*, int, float, std::uint8_t*);                                                      \
     void put_best_keys(std::uint64_t*, int, const std::uint64_t*, int);                                         \
     float reached_by(const float*, int, int);                                                                   \

@@ -77,6 +77,8 @@ public:
         taken_one();
         return {score_of(best), number_of(best)};
     }
+    // The node that comes after so many others, if these are all that are left; -1: not known.
+    std::int32_t coming(std::int64_t place) const { return in_order_ && place < most_ && ordered_[place] ? number_of(ordered_[place]) : -1; }
     // Also for a node that is opened without having been among these.
     void taken_one() { most_ -= most_ < kNoLimit; }
     // The score that a node needs to be kept; minus infinity while every one is.
@@ -244,6 +246,20 @@ Frontier best_root_child(const SearchTree& tree, Link link, const float* margins
     return {score, tree.first_child[0] + best};
 }
 
+// A model that is larger than the caches: while one node is opened, the memory of those that are likely to follow is asked for.
+constexpr std::int64_t kLargePayload = 16 << 20;
+
+void ask_ahead(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, const ClosedNodes& closed) {
+    const std::int32_t next = closed.coming(0), after = closed.coming(1), later = closed.coming(2);
+    if (later >= 0) {
+        const std::int64_t block = tree.first_block[later];
+        for (std::int32_t t = 0; t < blocks.n_top; t += 8) __builtin_prefetch(blocks.top_bits + block * blocks.n_top + t);
+        for (std::int32_t t = 0; t < blocks.n_top; t += 16) __builtin_prefetch(blocks.top_rank + block * blocks.n_top + t);
+    }
+    if (after >= 0) kernels().ask_for_words(blocks, tree.first_block[after], query);
+    if (next >= 0) kernels().ask_for_codes(blocks, tree.first_block[next], query);
+}
+
 std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
                         SearchMemory& memory, Found& found) {
     std::int32_t n_blocks = 0;
@@ -256,6 +272,7 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
         score_root(blocks, tree, query, memory.own_margins.data());
         root_margins = memory.own_margins.data();
     }
+    const bool large = blocks.payload_start[blocks.n_blocks] > kLargePayload;
     Key opened = 0;
     const auto open = [&](const Frontier& node) {
         return expand(blocks, tree, options, query, root_margins, node, found,
@@ -283,6 +300,7 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
     while (!enough() && !closed.empty()) {
         const Frontier next = closed.take_best();
         if (next.score <= found.node_needs()) break;
+        if (large) ask_ahead(blocks, tree, query, closed);
         n_blocks += open(next);
         ++n_opened;
     }

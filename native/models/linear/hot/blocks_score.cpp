@@ -297,6 +297,37 @@ __attribute__((always_inline)) inline void add_rows(const View& view, const RowS
 
 }  // namespace
 
+// Asks for the words that a block will be looked up in.
+void ask_for_words(const WeightBlocks& blocks, std::int64_t block, const Query& query) {
+    const View view = view_of(blocks, block);
+    for (std::int32_t q = 0; q < query.n; ++q) {
+        const std::uint32_t word = static_cast<std::uint32_t>(query.features[q]) >> 6;
+        const int before = count_bits(view.top_bits[word >> 6] & ((1ull << (word & 63)) - 1));
+        __builtin_prefetch(view.words + view.top_rank[word >> 6] + before);
+    }
+}
+
+// Asks for the codes of the rows that a block has; its words should have come.
+void ask_for_codes(const WeightBlocks& blocks, std::int64_t block, const Query& query) {
+    const View view = view_of(blocks, block);
+    OnTheWay way;
+    for (std::int32_t begin = 0; begin < query.n; begin += kTogether) {
+        const std::int32_t* features = query.features + begin;
+        int n = query.n - begin < kTogether ? query.n - begin : kTogether;
+        n = find_words(view, features, n, way);
+        int end = 0;
+        for (int i = 0; i < n; ++i) {
+            const FeatureWord& word = view.words[way.place[i]];
+            way.place[end] = word.offset;
+            end += static_cast<int>((word.bits() >> (features[way.which[i]] & 63)) & 1);
+        }
+        for (int i = 0; i < end; ++i) {
+            __builtin_prefetch(view.payload + way.place[i]);
+            __builtin_prefetch(view.payload + way.place[i] + 64);
+        }
+    }
+}
+
 // The scores of the row under all children of the index's blocks. Rows of the next block are asked for while those of one are
 // added: they are many and long where a root is wide.
 void score_indexed(const WeightBlocks& blocks, const RowIndex& index, const Query& query, float* scores) {
