@@ -343,6 +343,7 @@ void score_indexed(const WeightBlocks& blocks, const RowIndex& index, const Quer
     const auto find = [&](std::int32_t b, int step, int side) {
         OnTheWay& way = ways[side];
         const std::uint8_t* payload = blocks.payload + blocks.payload_start[b];
+        const RowSizes sizes(static_cast<int>(blocks.child_start[b + 1] - blocks.child_start[b]), blocks.scale != nullptr);
         const std::int32_t begin = step * kTogether, n = query.n - begin < kTogether ? query.n - begin : kTogether;
         int end = 0;
         for (std::int32_t q = 0; q < n; ++q) {
@@ -350,8 +351,11 @@ void score_indexed(const WeightBlocks& blocks, const RowIndex& index, const Quer
             way.place[end] = index.offset[at];
             way.code[end] = index.code[at];
             way.which[end] = static_cast<std::uint8_t>(q);
-            __builtin_prefetch(payload + index.offset[at]);
-            __builtin_prefetch(payload + index.offset[at] + 64);
+            const std::uint8_t* row = payload + index.offset[at];
+            // Four lines of a long row; the last byte again and again of a short one, since a loop would end anywhere.
+            const int code = index.code[at], names = code == kFullRow ? 0 : code <= sizes.most_listed ? code : sizes.bitmap;
+            const int last = names + (code == kFullRow ? sizes.n_children : code) * sizes.weight - 1;
+            for (int line = 0; line < 256; line += 64) __builtin_prefetch(row + (line < last ? line : last));
             end += index.code[at] != 0;
         }
         counts[side] = end;
