@@ -26,14 +26,14 @@ float score_of(Key key) {
 }
 std::int32_t number_of(Key key) { return static_cast<std::int32_t>(0xffffffffu - static_cast<std::uint32_t>(key)); }
 
-// Up to so many keys lie in order, which answers all questions at once; more in heaps.
-constexpr std::int64_t kMostInOrder = 64;
+// Up to so many labels and nodes lie in order, which answers all questions at once; more in heaps.
+constexpr std::int64_t kMostInOrder = 64, kMostNodesInOrder = 128;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 // The best keys in order, best first; 0 where there is none. Room for `n` of them, and some more for whole vectors.
 class KeysInOrder {
 public:
-    KeysInOrder(std::vector<Key>& keys, std::int64_t n) : keys_(keys) { keys_.assign(n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : 64, 0); }
+    KeysInOrder(std::vector<Key>& keys, std::int64_t n) : keys_(keys) { keys_.assign(n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : 128, 0); }
 
     Key operator[](std::int64_t place) const { return keys_[static_cast<std::size_t>(place)]; }
     void put(const Key* fresh, int n) { kernels().put_best_keys(keys_.data(), static_cast<int>(keys_.size()), fresh, n); }
@@ -53,7 +53,7 @@ private:
 class ClosedNodes {
 public:
     ClosedNodes(SearchMemory& memory, std::int64_t most)
-        : nodes_(memory.closed), most_(most), in_order_(most <= kMostInOrder), ordered_(memory.ordered_nodes, in_order_ ? most : 0) { nodes_.clear(); }
+        : nodes_(memory.closed), most_(most), in_order_(most <= kMostNodesInOrder), ordered_(memory.ordered_nodes, in_order_ ? most : 0) { nodes_.clear(); }
 
     bool empty() const { return in_order_ ? most_ == 0 || ordered_[0] == 0 : nodes_.empty(); }
     void put(const Key* fresh, int n) {
@@ -193,7 +193,8 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
         // infinity takes all of them, also those whose margin is no number; so the first few, which set the bar, come alone.
         for (std::int32_t begin = 0, size = kSettingTheBar; begin < n; begin += size, size = kMaxChildren) {
             const float label_bar = found.label_needs(), node_bar = found.node_needs();
-            float least = least_margin(options.link, from.score, leaf ? label_bar : std::min(label_bar, std::max(node_bar, visit_needs())));
+            const float nodes_need = leaf ? label_bar : std::max(node_bar, visit_needs());
+            float least = least_margin(options.link, from.score, leaf || !tree.lone_labels ? nodes_need : std::min(label_bar, nodes_need));
             if (leaf && label_bar == kNone && !options.allowed) {
                 least = first_bar(options.link, from.score, margins + begin, n - begin, found.k());
                 if (least != kNone) size = n;

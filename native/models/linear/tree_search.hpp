@@ -24,6 +24,7 @@ struct SearchTree {
     // classifier (among its parent's) then decides for the label.
     const std::int64_t* first_block;
     bool root_of_nodes;                // the root has children, and none of them is a label
+    bool lone_labels;                  // some nodes are labels
     RowIndex root_rows;                // of the root's blocks; no blocks: there is no index
 
     bool is_label(std::int32_t node) const { return n_children[node] == 0 && first_block[node] == first_block[node + 1]; }

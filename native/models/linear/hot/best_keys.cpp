@@ -28,13 +28,14 @@ void put_all(std::uint64_t* keys, const std::uint64_t* fresh, int n_fresh) {
 
 }  // namespace
 
-// Keeps the best of the keys, which fall, and of the fresh ones; n_keys is 8, 16, 32 or 64.
+// Keeps the best of the keys, which fall, and of the fresh ones; n_keys is 8, 16, 32, 64 or 128.
 void put_best_keys(std::uint64_t* keys, int n_keys, const std::uint64_t* fresh, int n_fresh) {
 #if defined(__AVX512F__)
     if (n_keys == 8) return put_all<1>(keys, fresh, n_fresh);
     if (n_keys == 16) return put_all<2>(keys, fresh, n_fresh);
     if (n_keys == 32) return put_all<4>(keys, fresh, n_fresh);
     if (n_keys == 64) return put_all<8>(keys, fresh, n_fresh);
+    if (n_keys == 128) return put_all<16>(keys, fresh, n_fresh);
 #endif
     for (int i = 0; i < n_fresh; ++i) {
         std::uint64_t one = fresh[i];
