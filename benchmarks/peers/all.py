@@ -7,8 +7,8 @@
 The peers' environments are made first. Tools run one after the other, each in processes of its own; figures go to the
 benchmark cache, one file a data set and tool, so that a killed run goes on where it was. A tool that fails or takes
 longer than --hours is noted and passed over. At the end docs/measurements/benchmarks.csv, the pictures and the tables
-of docs/benchmarks.md are written from all figures that are there, those included in which others are ahead; what the CSV
-has of other data sets and tools stays.
+of docs/benchmarks.md are written from all figures that are there, those included in which others are ahead; what the
+CSV has of other data sets and tools stays.
 """
 
 from __future__ import annotations

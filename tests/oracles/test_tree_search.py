@@ -260,9 +260,7 @@ def test_a_wide_root_of_long_rows_is_searched_exactly_at_every_level(level):
     weights, bias = twin.decode(case.blocks)
     case.native = case.forest()
     assert np.diff(twin.csr_rows(case.x).indptr).max() > 64
-    exact = [
-        twin.path_scores(case.tree, case.first_block, case.blocks, weights, bias, row, 0).label for row in case.x
-    ]
+    exact = [twin.path_scores(case.tree, case.first_block, case.blocks, weights, bias, row, 0).label for row in case.x]
     kept = _native.simd_level()
     assert _native.use_simd_level(level)
     try:
