@@ -6,6 +6,7 @@
 #include "models/ensemble/byte_table.hpp"
 #include "models/hsoftmax/hsoftmax.hpp"
 #include "models/linear/blocks.hpp"
+#include "models/linear/row_index.hpp"
 #include "models/linear/solver.hpp"
 #include "models/neural/dense_rows.hpp"
 
@@ -15,7 +16,12 @@ struct Kernels {
     const char* level;
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
+    void (*score_indexed)(const WeightBlocks&, const RowIndex&, const Query&, float*);
+    void (*ask_for_words)(const WeightBlocks&, std::int64_t, const Query&);
+    void (*ask_for_codes)(const WeightBlocks&, std::int64_t, const Query&);
     int (*at_least)(const float*, int, float, std::uint8_t*);
+    void (*put_best_keys)(std::uint64_t*, int, const std::uint64_t*, int);
+    float (*reached_by)(const float*, int, int);
     void (*sparse_row_times)(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);
     void (*dense_rows_times)(const float*, std::int64_t, const DenseTable&, float*);
     void (*adam_row)(const float*, std::int64_t, const AdamStep&, float*, float*, float*);
@@ -31,7 +37,12 @@ struct Kernels {
     namespace name {                                                                                            \
     int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
+    void score_indexed(const WeightBlocks&, const RowIndex&, const Query&, float*);                             \
+    void ask_for_words(const WeightBlocks&, std::int64_t, const Query&);                                        \
+    void ask_for_codes(const WeightBlocks&, std::int64_t, const Query&);                                        \
     int at_least(const float*, int, float, std::uint8_t*);                                                      \
+    void put_best_keys(std::uint64_t*, int, const std::uint64_t*, int);                                         \
+    float reached_by(const float*, int, int);                                                                   \
     void sparse_row_times(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);          \
     void dense_rows_times(const float*, std::int64_t, const DenseTable&, float*);                               \
     void adam_row(const float*, std::int64_t, const AdamStep&, float*, float*, float*);                         \

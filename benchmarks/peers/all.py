@@ -7,7 +7,8 @@
 The peers' environments are made first. Tools run one after the other, each in processes of its own; figures go to the
 benchmark cache, one file a data set and tool, so that a killed run goes on where it was. A tool that fails or takes
 longer than --hours is noted and passed over. At the end docs/measurements/benchmarks.csv, the pictures and the tables
-of docs/benchmarks.md are written from all figures that are there, those included in which others are ahead.
+of docs/benchmarks.md are written from all figures that are there, those included in which others are ahead; what the
+CSV has of other data sets and tools stays.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from labelwood.report.machine import machine_card
 
 # Smallest first: a fault shows before hours have gone by. S, M and L are generated sets.
 DATA = ("Bibtex", "CookingStackExchange", "Delicious", "S", "CVE-Products", "Debian-Depends", "EURLEX57K",
-        "Rust-Commits", "M", "L")  # fmt: skip
+        "YSO-Finna-en", "YSO-Finna-fi", "Rust-Commits", "M", "L")  # fmt: skip
 LABELWOOD = ("n_trees=1", "n_trees=3")
 RECOMMENDED = "pecos,omikuji,napkinxc,fasttext,libmultilabel"
 
@@ -55,7 +56,7 @@ def main() -> None:
             environment_python(tool)
         for data in options.data:
             measure_data(data, runs, options)
-    write_page(stored_figures())
+    write_page(stored_figures(), DATA)
 
 
 def measure_data(data: str, runs: list[Run], options: argparse.Namespace) -> None:
@@ -88,7 +89,8 @@ def data_folder(data: str) -> Path | None:
     if all((generated / name).is_file() for name in FILES):
         return generated
     source = Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data")) / data
-    return matrices(data, None) if (source / "train.txt.gz").is_file() else None
+    known = any((source / name).is_file() for name in ("train.txt.gz", "train_raw.jsonl.gz"))
+    return matrices(data, None) if known else None
 
 
 def stored_file(data: str, run: Run) -> Path:

@@ -114,19 +114,40 @@ def matrices(data: str, folder: Path | None) -> Path:
 
 
 def convert(source: Path, folder: Path) -> None:
-    """Read train.txt.gz and test.txt.gz of a data set and store their matrices."""
+    """Read the features of a data set, or make tf-idf of its texts, and store the four matrices."""
     import labelwood
 
-    if not (source / "train.txt.gz").is_file():
-        raise SystemExit(f"{source} has no train.txt.gz; set LABELWOOD_DATA, or give --folder with {', '.join(FILES)}")
-    train = labelwood.read(source / "train.txt.gz")
-    test = labelwood.read(source / "test.txt.gz", n_features=train.n_features, n_labels=train.n_labels)
+    if (source / "train.txt.gz").is_file():
+        train = labelwood.read(source / "train.txt.gz")
+        test = labelwood.read(source / "test.txt.gz", n_features=train.n_features, n_labels=train.n_labels)
+        pairs = {"X.train": train.x, "Y.train": train.y, "X.test": test.x, "Y.test": test.y}
+    elif (source / "train_raw.jsonl.gz").is_file():
+        pairs = text_matrices(source)
+    else:
+        files = ", ".join(FILES)
+        raise SystemExit(f"{source} has no train.txt.gz; set LABELWOOD_DATA, or give --folder with {files}")
     folder.mkdir(parents=True, exist_ok=True)
+    for name, matrix in pairs.items():
+        temporary = folder / f"{name}.partial.npz"
+        sparse.save_npz(temporary, sparse.csr_matrix(matrix), compressed=False)
+        temporary.rename(folder / f"{name}.npz")
+
+
+def text_matrices(source: Path) -> dict[str, Any]:
+    """tf-idf of single words, learned from the training texts, and the labels; those never trained have columns too."""
+    import labelwood
+
+    train, test = (labelwood.read(source / f"{part}_raw.jsonl.gz") for part in ("train", "test"))
+    names = list(dict.fromkeys([*train.label_names, *test.label_names]))
+    column = {name: number for number, name in enumerate(names)}
+    words = labelwood.TfidfVectorizer()
+    matrices = {"X.train": words.fit_transform(train.texts), "X.test": words.transform(test.texts)}
     for part, rows in (("train", train), ("test", test)):
-        for letter, matrix in (("X", rows.x), ("Y", rows.y)):
-            temporary = folder / f"{letter}.{part}.partial.npz"
-            sparse.save_npz(temporary, sparse.csr_matrix(matrix), compressed=False)
-            temporary.rename(folder / f"{letter}.{part}.npz")
+        y = sparse.coo_matrix(rows.y)
+        columns = [column[rows.label_names[label]] for label in y.col.tolist()]
+        shape = (y.shape[0], len(names))
+        matrices[f"Y.{part}"] = sparse.csr_matrix((y.data, (y.row, columns)), shape=shape)
+    return matrices
 
 
 def measured(run: Run, folder: Path, arguments: argparse.Namespace, timeout: float | None = None) -> Figures:

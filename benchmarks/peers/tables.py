@@ -39,15 +39,19 @@ OURS = "labelwood"
 Row = dict[str, str]
 
 
-def write_page(found: Sequence[dict[str, Any]]) -> None:
-    """Write the CSV from measured figures, if there are any, then page and pictures from the CSV."""
-    if found:
-        with TABLE.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows([cell(column, figures) for column in COLUMNS] for figures in found)
+def write_page(found: Sequence[dict[str, Any]], order: Sequence[str] = ()) -> None:
+    """Write measured figures into the CSV, if there are any, then page and pictures from the CSV.
+
+    What the CSV holds of other data sets and tools stays. order: of the data sets; others come last.
+    """
     with TABLE.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
+    if found:
+        rows = with_figures(rows, found, order)
+        with TABLE.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
     for data in dict.fromkeys(row["data"] for row in rows):
         done = [row for row in rows if row["data"] == data and row["P@5"]]
         if len(done) > 1:
@@ -58,6 +62,14 @@ def write_page(found: Sequence[dict[str, Any]]) -> None:
         r"(<!-- measured -->\n).*(<!-- end -->)", lambda m: f"{m[1]}{made}\n{m[2]}", page, flags=re.DOTALL
     )
     PAGE.write_text(replaced, encoding="utf-8")
+
+
+def with_figures(rows: Sequence[Row], found: Sequence[dict[str, Any]], order: Sequence[str]) -> list[Row]:
+    """The rows with those of the measured figures in place of theirs, by data set and tool."""
+    fresh = [{column: cell(column, figures) for column in COLUMNS} for figures in found]
+    both = {(row["data"], row["tool"]): row for row in [*rows, *fresh]}
+    place = {data: number for number, data in enumerate(order)}
+    return sorted(both.values(), key=lambda row: (place.get(row["data"], len(place)), row["data"], row["tool"]))
 
 
 def cell(column: str, figures: dict[str, Any]) -> str:

@@ -53,19 +53,24 @@ Row = dict[str, str]
 
 
 def write_page(found: Sequence[dict[str, Any]]) -> None:
-    """Write the CSV from measured figures, if there are any, then page and pictures from the CSV."""
+    """Write measured figures into the CSV, if there are any, then page and pictures from the CSV.
+
+    What the CSV holds of other points and tools stays.
+    """
+    with TABLE.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
     if found:
         card = machine_card()
         machine = (
             f"{card['processor']}, {card['usable_processors']} cores, {(card['memory_bytes'] or 0) / 2**30:.0f} GB"
         )
+        fresh = [{column: cell(column, {"machine": machine, **figures}) for column in COLUMNS} for figures in found]
+        both = {(int(row["labels"]), int(row["rows"]), row["tool"]): row for row in [*rows, *fresh]}
+        rows = [both[key] for key in sorted(both)]
         with TABLE.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for figures in found:
-                writer.writerow([cell(column, {"machine": machine, **figures}) for column in COLUMNS])
-    with TABLE.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+            writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
     for sweep in ABOUT:
         for column, title in DRAWN:
             drawn = picture(rows, sweep, column, title)

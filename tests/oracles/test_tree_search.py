@@ -251,6 +251,27 @@ def test_nodes_with_more_than_256_children_have_several_blocks():
             assert_top_k(labels[i], scores[i], exact.label)
 
 
+@pytest.mark.parametrize("level", _native.simd_levels())
+def test_a_wide_root_of_long_rows_is_searched_exactly_at_every_level(level):
+    """The root's rows are found by an index, more features than go together; answers fill one and more vectors."""
+    case = Searched(11, 900, arity=300, max_leaf=300, n_rows=30, n_features=200)
+    case.tree = LabelTree.from_shape([300, *[0] * 300], [0, *[3] * 300], np.random.default_rng(1).permutation(900))
+    case.blocks, case.first_block = twin.train_tree(case.x, case.y, case.tree, prune=0.0)
+    weights, bias = twin.decode(case.blocks)
+    case.native = case.forest()
+    assert np.diff(twin.csr_rows(case.x).indptr).max() > 64
+    exact = [twin.path_scores(case.tree, case.first_block, case.blocks, weights, bias, row, 0).label for row in case.x]
+    kept = _native.simd_level()
+    assert _native.use_simd_level(level)
+    try:
+        for k in (1, 8, 9, 20, 40, 100):
+            labels, scores, _ = case.search(k)
+            for i in range(len(case.x)):
+                assert_top_k(labels[i], scores[i], exact[i])
+    finally:
+        assert _native.use_simd_level(kept)
+
+
 def test_one_leaf_is_one_vs_all():
     """L3: a tree of a single leaf has the classifiers of one-vs-all, trained on rows that have a label."""
     case = Searched(7, 40, max_leaf=40)
@@ -263,13 +284,14 @@ def test_one_leaf_is_one_vs_all():
 
 def test_threads_and_levels_do_not_change_the_answer():
     case = Searched(8, 90)
-    first = case.search(4)
     kept = _native.simd_level()
-    for level in _native.simd_levels():
-        assert _native.use_simd_level(level)
-        for n_threads in (1, 2):
-            for a, b in zip(first, case.search(4, n_threads=n_threads), strict=True):
-                np.testing.assert_array_equal(a, b)
+    for k in (4, 12, 30, 60):
+        first = case.search(k)
+        for level in _native.simd_levels():
+            assert _native.use_simd_level(level)
+            for n_threads in (1, 2):
+                for a, b in zip(first, case.search(k, n_threads=n_threads), strict=True):
+                    np.testing.assert_array_equal(a, b)
     assert _native.use_simd_level(kept)
 
 

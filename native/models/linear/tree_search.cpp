@@ -1,6 +1,7 @@
 #include "models/linear/tree_search.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -10,125 +11,176 @@
 namespace lw {
 namespace {
 
-// Larger score first; equal scores to the smaller node, so that the order never depends on the heap's history.
-bool later(const Frontier& a, const Frontier& b) { return a.score < b.score || (a.score == b.score && a.node > b.node); }
+// A score and a number as one key: a larger score is a larger key, and of equal scores the smaller number is. Orders that are
+// kept in keys never depend on what came first, and compare in one step.
+using Key = std::uint64_t;
 
-// The nodes that are still closed; the best comes out first. Where only `most` more will be opened, only as many are kept:
-// the others have too many better ones before them, whatever comes. They then lie in order, which a wide root fills faster
-// than a heap.
-class ClosedNodes {
+Key key_of(float score, std::int32_t number) {
+    const auto bits = std::bit_cast<std::uint32_t>(score + 0.0f);  // one zero
+    const std::uint32_t rising = bits >> 31 ? ~bits : bits | 0x80000000u;
+    return static_cast<Key>(rising) << 32 | (0xffffffffu - static_cast<std::uint32_t>(number));
+}
+float score_of(Key key) {
+    const auto rising = static_cast<std::uint32_t>(key >> 32);
+    return std::bit_cast<float>(rising >> 31 ? rising & 0x7fffffffu : ~rising);
+}
+std::int32_t number_of(Key key) { return static_cast<std::int32_t>(0xffffffffu - static_cast<std::uint32_t>(key)); }
+
+// Up to so many labels and nodes lie in order, which answers all questions at once; more in heaps.
+constexpr std::int64_t kMostInOrder = 64, kMostNodesInOrder = 128;
+constexpr float kNone = -std::numeric_limits<float>::infinity();
+
+// The best keys in order, best first; 0 where there is none. Room for `n` of them, and some more for whole vectors.
+class KeysInOrder {
 public:
-    ClosedNodes(std::vector<Frontier>& nodes, std::int64_t most) : nodes_(nodes), most_(most), in_order_(most <= kMostInOrder) { nodes_.clear(); }
+    KeysInOrder(std::vector<Key>& keys, std::int64_t n) : keys_(keys) { keys_.assign(n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : 128, 0); }
 
-    bool empty() const { return nodes_.empty(); }
-    void put(float score, std::int32_t node) {
-        const Frontier fresh{score, node};
-        if (!in_order_) {
-            nodes_.push_back(fresh);
-            return;
-        }
-        if (is_full()) {
-            if (most_ == 0 || !later(nodes_.front(), fresh)) return;
-            nodes_.erase(nodes_.begin());
-        }
-        nodes_.insert(std::upper_bound(nodes_.begin(), nodes_.end(), fresh, later), fresh);
-    }
-    Frontier take_best() {
-        if (!in_order_) {
-            make_heap();
-            std::pop_heap(nodes_.begin(), nodes_.end(), later);
-            --n_in_heap_;
-        }
-        const Frontier best = nodes_.back();
-        nodes_.pop_back();
-        most_ -= most_ < kNoLimit;
+    Key operator[](std::int64_t place) const { return keys_[static_cast<std::size_t>(place)]; }
+    void put(const Key* fresh, int n) { kernels().put_best_keys(keys_.data(), static_cast<int>(keys_.size()), fresh, n); }
+    Key take_best() {
+        const Key best = keys_[0];
+        std::copy(keys_.begin() + 1, keys_.end(), keys_.begin());
+        keys_.back() = 0;
         return best;
     }
+
+private:
+    std::vector<Key>& keys_;
+};
+
+// The nodes that are still closed; the best comes out first. Where only `most` more will be opened, only as many are kept:
+// the others have too many better ones before them, whatever comes.
+class ClosedNodes {
+public:
+    ClosedNodes(SearchMemory& memory, std::int64_t most)
+        : nodes_(memory.closed), most_(most), in_order_(most <= kMostNodesInOrder), ordered_(memory.ordered_nodes, in_order_ ? most : 0) { nodes_.clear(); }
+
+    bool empty() const { return in_order_ ? most_ == 0 || ordered_[0] == 0 : nodes_.empty(); }
+    void put(const Key* fresh, int n) {
+        if (in_order_) {
+            ordered_.put(fresh, n);
+        } else {
+            nodes_.insert(nodes_.end(), fresh, fresh + n);
+        }
+    }
+    Frontier take_best() {
+        Key best;
+        if (in_order_) {
+            best = ordered_.take_best();
+        } else {
+            make_heap();
+            std::pop_heap(nodes_.begin(), nodes_.end());
+            --n_in_heap_;
+            best = nodes_.back();
+            nodes_.pop_back();
+        }
+        taken_one();
+        return {score_of(best), number_of(best)};
+    }
+    // The node that comes after so many others, if these are all that are left; -1: not known.
+    std::int32_t coming(std::int64_t place) const { return in_order_ && place < most_ && ordered_[place] ? number_of(ordered_[place]) : -1; }
+    // Also for a node that is opened without having been among these.
+    void taken_one() { most_ -= most_ < kNoLimit; }
     // The score that a node needs to be kept; minus infinity while every one is.
-    float needs() const { return in_order_ && is_full() && most_ > 0 ? nodes_.front().score : -std::numeric_limits<float>::infinity(); }
+    float needs() const {
+        const Key last = in_order_ && most_ > 0 ? ordered_[most_ - 1] : 0;
+        return last ? score_of(last) : kNone;
+    }
 
     static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 private:
-    static constexpr std::int64_t kMostInOrder = 64;
     // The nodes that were put since the last was taken go into the heap together: a wide node brings many at once.
     void make_heap() {
         if (2 * n_in_heap_ < nodes_.size()) {
-            std::make_heap(nodes_.begin(), nodes_.end(), later);
+            std::make_heap(nodes_.begin(), nodes_.end());
             n_in_heap_ = nodes_.size();
         }
-        while (n_in_heap_ < nodes_.size()) std::push_heap(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(++n_in_heap_), later);
+        while (n_in_heap_ < nodes_.size()) std::push_heap(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(++n_in_heap_));
     }
-    bool is_full() const { return static_cast<std::int64_t>(nodes_.size()) >= most_; }
-    std::vector<Frontier>& nodes_;
+    std::vector<Key>& nodes_;
     std::int64_t most_;
     std::size_t n_in_heap_ = 0;
     bool in_order_;
+    KeysInOrder ordered_;
 };
 
 // The labels found so far, and how good a node must be to be opened: able to better the last of the n_sure best
-// labels even after it lost `slack`. Few labels lie in order, which answers all questions at once; many in heaps.
+// labels even after it lost `slack`.
 class Found {
 public:
-    Found(std::vector<Scored>& best, std::int32_t k, std::vector<Scored>& bound, std::int32_t n_sure, float slack)
-        : entries_(best.data()), k_(k), n_sure_(n_sure), in_order_(k <= kMostInOrder), best_(best.data(), k),
-          bound_(bound.data(), n_sure), narrower_(n_sure < k), slack_(slack) {}
+    Found(SearchMemory& memory, std::int32_t k, std::int32_t n_sure, float slack)
+        : k_(k), n_sure_(n_sure), in_order_(k <= kMostInOrder), ordered_(memory.ordered_labels, in_order_ ? k : 0),
+          best_(resized(memory.best, in_order_ ? 0 : k), k), bound_(resized(memory.bound, in_order_ ? 0 : n_sure), n_sure),
+          narrower_(n_sure < k), slack_(slack) {}
 
-    void offer(float score, std::int32_t label) {
+    void offer(const Key* fresh, int n) {
         if (in_order_) {
-            // A score that is no number counts as the worst one.
-            insert({score == score ? score : kNone, label});
+            size_ = std::min(size_ + n, k_);
+            ordered_.put(fresh, n);
             return;
         }
-        if (best_.full() && !(score >= best_.worst())) return;
-        best_.offer(score, label);
-        if (narrower_ && (!bound_.full() || score > bound_.worst())) bound_.offer(score, label);
+        for (int i = 0; i < n; ++i) {
+            const float score = score_of(fresh[i]);
+            if (best_.full() && !(score >= best_.worst())) continue;
+            best_.offer(score, number_of(fresh[i]));
+            if (narrower_ && (!bound_.full() || score > bound_.worst())) bound_.offer(score, number_of(fresh[i]));
+        }
     }
     // The score that a label needs; minus infinity while any is taken.
     float label_needs() const {
-        if (in_order_) return size_ == k_ ? entries_[k_ - 1].score : kNone;
+        if (in_order_) return size_ == k_ ? score_of(ordered_[k_ - 1]) : kNone;
         return best_.full() ? best_.worst() : kNone;
     }
     // The score that a node must be above; minus infinity while any is opened.
     float node_needs() const {
-        if (in_order_) return size_ >= n_sure_ ? entries_[n_sure_ - 1].score + slack_ : kNone;
+        if (in_order_) return size_ >= n_sure_ ? score_of(ordered_[n_sure_ - 1]) + slack_ : kNone;
         const TopKHeap& sure = narrower_ ? bound_ : best_;
         return sure.full() ? sure.worst() + slack_ : kNone;
     }
-    std::int32_t size() const { return in_order_ ? size_ : best_.size(); }
-    // Best first; nothing can be offered any more.
-    const Scored* sorted() { return in_order_ ? entries_ : best_.sorted(); }
-
-private:
-    static constexpr std::int32_t kMostInOrder = 64;
-    static constexpr float kNone = -std::numeric_limits<float>::infinity();
-
-    void insert(const Scored& fresh) {
-        if (size_ == k_) {
-            if (!better(fresh, entries_[k_ - 1])) return;
-            --size_;
+    std::int32_t k() const { return k_; }
+    // Writes labels and scores, best first, and returns how many; nothing can be offered any more.
+    std::int32_t take(std::int32_t* labels, float* scores) {
+        const std::int32_t n = in_order_ ? size_ : best_.size();
+        const Scored* best = in_order_ ? nullptr : best_.sorted();
+        for (std::int32_t j = 0; j < n; ++j) {
+            labels[j] = best ? best[j].label : number_of(ordered_[j]);
+            scores[j] = best ? best[j].score : score_of(ordered_[j]);
         }
-        std::int32_t place = size_++;
-        for (; place > 0 && better(fresh, entries_[place - 1]); --place) entries_[place] = entries_[place - 1];
-        entries_[place] = fresh;
+        return n;
     }
 
-    Scored* entries_;
+private:
+    static Scored* resized(std::vector<Scored>& entries, std::int32_t n) {
+        entries.resize(static_cast<std::size_t>(n));
+        return entries.data();
+    }
+
     std::int32_t k_, n_sure_, size_ = 0;
     bool in_order_;
+    KeysInOrder ordered_;
     TopKHeap best_, bound_;
     bool narrower_;
     float slack_;
 };
 
 constexpr std::int32_t kSettingTheBar = 32;
+constexpr float kAlike = 1e-6f;  // least_margin cannot tell how little makes the best score there is
 
-// Scores the children of one node: labels go to `found`, nodes to `visit(score, node)`, which may leave out those below
+// While nothing is known, every label of a leaf would be taken. A margin that k of them reach is enough for all of them.
+float first_bar(Link link, float above, const float* margins, std::int32_t n, std::int32_t k) {
+    if (k > kSettingTheBar || n <= k) return kNone;
+    const float reached = kernels().reached_by(margins, n, k);
+    return reached == kNone ? kNone : least_margin(link, above, path_score(link, above, reached) - kAlike);
+}
+
+// Scores the children of one node: labels go to `found`, nodes to `visit(keys, n)`, which may leave out those below
 // `visit_needs()`.
 template <class Visit, class Needs>
 std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
                     const float* root_margins, const Frontier& from, Found& found, Visit&& visit, Needs&& visit_needs) {
     alignas(64) float computed[kMaxChildren];
+    Key labels[kMaxChildren], nodes[kMaxChildren];
     const bool leaf = tree.n_children[from.node] == 0;
     std::int32_t first_child = leaf ? tree.first_label[from.node] : tree.first_child[from.node];
     const std::int64_t first = tree.first_block[from.node], last = tree.first_block[from.node + 1];
@@ -140,46 +192,118 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
         // Most children are far from good enough: they are left out sixteen at a time, without a score. A bar of minus
         // infinity takes all of them, also those whose margin is no number; so the first few, which set the bar, come alone.
         for (std::int32_t begin = 0, size = kSettingTheBar; begin < n; begin += size, size = kMaxChildren) {
-            const std::int32_t here = std::min(size, n - begin);
             const float label_bar = found.label_needs(), node_bar = found.node_needs();
-            const float least = least_margin(options.link, from.score, leaf ? label_bar : std::min(label_bar, std::max(node_bar, visit_needs())));
+            const float nodes_need = leaf ? label_bar : std::max(node_bar, visit_needs());
+            float least = least_margin(options.link, from.score, leaf || !tree.lone_labels ? nodes_need : std::min(label_bar, nodes_need));
+            if (leaf && label_bar == kNone && !options.allowed) {
+                least = first_bar(options.link, from.score, margins + begin, n - begin, found.k());
+                if (least != kNone) size = n;
+            }
+            const std::int32_t here = std::min(size, n - begin);
             std::uint8_t chosen[kMaxChildren];
-            const bool all = least == -std::numeric_limits<float>::infinity();
+            const bool all = least == kNone;
             const int n_chosen = all ? here : kernels().at_least(margins + begin, here, least, chosen);
+            int n_labels = 0, n_nodes = 0;
             for (int i = 0; i < n_chosen; ++i) {
                 const std::int32_t c = begin + (all ? i : chosen[i]), child = first_child + c;
+                const float score = path_score(options.link, from.score, margins[c]);
                 if (leaf || tree.is_label(child)) {
                     const std::int32_t place = leaf ? child : tree.first_label[child];
-                    if (options.allowed && !options.allowed[place]) continue;
-                    found.offer(path_score(options.link, from.score, margins[c]), tree.label_order[place]);
-                } else {
-                    if (options.open && !options.open[child]) continue;
-                    const float score = path_score(options.link, from.score, margins[c]);
-                    if (!(score <= node_bar)) visit(score, child);
+                    labels[n_labels] = key_of(score, tree.label_order[place]);
+                    n_labels += !options.allowed || options.allowed[place];
+                } else if (!options.open || options.open[child]) {
+                    nodes[n_nodes] = key_of(score, child);
+                    n_nodes += !(score <= node_bar);
                 }
             }
+            if (n_labels) found.offer(labels, n_labels);
+            if (n_nodes) visit(nodes, n_nodes);
         }
         first_child += n;
     }
     return static_cast<std::int32_t>(last - first);
 }
 
+// Writes the margins under all children of the root.
+void score_root(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, float* margins) {
+    if (tree.root_rows.n_blocks) return kernels().score_indexed(blocks, tree.root_rows, query, margins);
+    alignas(64) float block_margins[kMaxChildren];
+    for (std::int64_t b = 0; b < tree.first_block[1]; ++b) {
+        kernels().score_block(blocks, b, query, block_margins);
+        std::copy(block_margins, block_margins + (blocks.child_start[b + 1] - blocks.child_start[b]), margins + blocks.child_start[b]);
+    }
+}
+
+// The best child of the root, the first of equal ones. Only for roots without labels among their children.
+Frontier best_root_child(const SearchTree& tree, Link link, const float* margins) {
+    const std::int32_t n = tree.n_children[0];
+    float most = kNone;  // a margin that is no number is no more than that
+    for (std::int32_t c = 0; c < n; ++c) most = margins[c] > most ? margins[c] : most;
+    const float score = path_score(link, 0.0f, most);
+    // Margins above 1 score alike, and others may by rounding.
+    const float least = least_margin(link, 0.0f, score - kAlike);
+    std::int32_t best = 0;
+    while (best + 1 < n && (margins[best] < least || path_score(link, 0.0f, margins[best]) != score)) ++best;
+    return {score, tree.first_child[0] + best};
+}
+
+// A model that is larger than the caches: while one node is opened, the memory of those that are likely to follow is asked for.
+constexpr std::int64_t kLargePayload = 16 << 20;
+
+void ask_ahead(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, const ClosedNodes& closed) {
+    const std::int32_t next = closed.coming(0), after = closed.coming(1), later = closed.coming(2);
+    if (later >= 0) {
+        const std::int64_t block = tree.first_block[later];
+        for (std::int32_t t = 0; t < blocks.n_top; t += 8) __builtin_prefetch(blocks.top_bits + block * blocks.n_top + t);
+        for (std::int32_t t = 0; t < blocks.n_top; t += 16) __builtin_prefetch(blocks.top_rank + block * blocks.n_top + t);
+    }
+    if (after >= 0) kernels().ask_for_words(blocks, tree.first_block[after], query);
+    if (next >= 0) kernels().ask_for_codes(blocks, tree.first_block[next], query);
+}
+
 std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
                         SearchMemory& memory, Found& found) {
     std::int32_t n_blocks = 0;
     std::int64_t n_opened = 0;
-    ClosedNodes closed(memory.frontier, options.max_nodes ? options.max_nodes : ClosedNodes::kNoLimit);
+    ClosedNodes closed(memory, options.max_nodes ? options.max_nodes : ClosedNodes::kNoLimit);
+    const bool best_of_root_first = tree.root_of_nodes && !options.open;
+    const float* root_margins = memory.root_margins;
+    if (!root_margins && (best_of_root_first || tree.root_rows.n_blocks)) {
+        memory.own_margins.resize(static_cast<std::size_t>(blocks.child_start[tree.first_block[1]]));
+        score_root(blocks, tree, query, memory.own_margins.data());
+        root_margins = memory.own_margins.data();
+    }
+    const bool large = blocks.payload_start[blocks.n_blocks] > kLargePayload;
+    Key opened = 0;
     const auto open = [&](const Frontier& node) {
-        n_blocks += expand(blocks, tree, options, query, memory.root_margins, node, found,
-                           [&](float score, std::int32_t child) { closed.put(score, child); }, [&] { return closed.needs(); });
+        return expand(blocks, tree, options, query, root_margins, node, found,
+                      [&](Key* keys, int n) { closed.put(keys, static_cast<int>(std::remove(keys, keys + n, opened) - keys)); },
+                      [&] { return closed.needs(); });
+    };
+    const auto enough = [&] {
+        return (options.max_blocks && n_blocks >= options.max_blocks) || (options.max_nodes && n_opened >= options.max_nodes);
     };
     if (options.open && !options.open[0]) return 0;
-    for (Frontier next{0.0f, 0};; ++n_opened) {
-        open(next);
-        if ((options.max_blocks && n_blocks >= options.max_blocks) || (options.max_nodes && n_opened >= options.max_nodes)) break;
-        if (closed.empty()) break;
-        next = closed.take_best();
+    if (best_of_root_first) {
+        // What the best child holds tells that most of the others need not be kept at all.
+        n_blocks = static_cast<std::int32_t>(tree.first_block[1]);
+        if (enough()) return n_blocks;
+        const Frontier best = best_root_child(tree, options.link, root_margins);
+        closed.taken_one();
+        n_blocks += open(best);
+        ++n_opened;
+        opened = key_of(best.score, best.node);
+        open({0.0f, 0});
+        opened = 0;
+    } else {
+        n_blocks = open({0.0f, 0});
+    }
+    while (!enough() && !closed.empty()) {
+        const Frontier next = closed.take_best();
         if (next.score <= found.node_needs()) break;
+        if (large) ask_ahead(blocks, tree, query, closed);
+        n_blocks += open(next);
+        ++n_opened;
     }
     return n_blocks;
 }
@@ -195,11 +319,14 @@ std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, con
         for (const Frontier& from : memory.frontier) {
             if (from.score <= found.node_needs()) continue;
             n_blocks += expand(blocks, tree, options, query, memory.root_margins, from, found,
-                               [&](float score, std::int32_t node) { memory.next.push_back({score, node}); },
-                               [] { return -std::numeric_limits<float>::infinity(); });
+                               [&](const Key* keys, int n) {
+                                   for (int i = 0; i < n; ++i) memory.next.push_back({score_of(keys[i]), number_of(keys[i])});
+                               },
+                               [] { return kNone; });
             if (options.max_blocks && n_blocks >= options.max_blocks) return n_blocks;
         }
-        const auto before = [](const Frontier& a, const Frontier& b) { return later(b, a); };
+        // Larger score first; equal scores to the smaller node, so that the order never depends on what came first.
+        const auto before = [](const Frontier& a, const Frontier& b) { return a.score > b.score || (a.score == b.score && a.node < b.node); };
         const std::size_t kept = std::min<std::size_t>(memory.next.size(), static_cast<std::size_t>(options.beam));
         std::partial_sort(memory.next.begin(), memory.next.begin() + static_cast<std::ptrdiff_t>(kept), memory.next.end(), before);
         memory.next.resize(kept);
@@ -237,16 +364,12 @@ template <class QueryOf>
 void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, QueryOf&& query_of, SliceMemory& slice) {
     const WeightBlocks& blocks = *tree.blocks;
     const std::int64_t n_root = n_root_children(tree);
-    alignas(64) float block_margins[kMaxChildren];
     slice.margins.resize(static_cast<std::size_t>((end - begin) * n_root));
     slice.order.clear();
     for (std::int64_t r = begin; r < end; ++r) {
         float* margins = slice.margins.data() + (r - begin) * n_root;
         check_interrupt();
-        for (std::int64_t b = 0; b < tree.tree->first_block[1]; ++b) {
-            kernels().score_block(blocks, b, query_of(r), block_margins);
-            std::copy(block_margins, block_margins + (blocks.child_start[b + 1] - blocks.child_start[b]), margins + blocks.child_start[b]);
-        }
+        score_root(blocks, *tree.tree, query_of(r), margins);
         slice.order.emplace_back(std::max_element(margins, margins + n_root) - margins, r);
     }
     std::sort(slice.order.begin(), slice.order.end());
@@ -255,30 +378,38 @@ void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, Q
 constexpr std::size_t kFewFound = 64;
 
 // The k best labels by the sum of what the trees say of them, best first; returns how many. found: tree after tree.
-std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, std::int32_t* labels, float* scores) {
-    if (n_trees > 1 && found.size() <= kFewFound) {
+std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, std::vector<Key>& memory, std::int32_t* labels, float* scores) {
+    const auto divisor = static_cast<float>(n_trees);
+    if (n_trees > 1 && found.size() <= kFewFound && k <= kMostInOrder) {
         // Looking each up among those before is faster than sorting them, and adds up in the same order.
-        std::size_t kept = 0;
+        alignas(64) std::int32_t names[kFewFound];
+        Key sums[kFewFound];
+        int kept = 0;
         for (const Scored& one : found) {
-            std::size_t place = 0;
-            while (place < kept && found[place].label != one.label) ++place;
-            if (place == kept) {
-                found[kept++] = one;
-            } else {
-                found[place].score += one.score;
-            }
+            int place = kept;
+            for (int other = 0; other < kept; ++other) place = names[other] == one.label ? other : place;
+            const float before = place < kept ? found[static_cast<std::size_t>(place)].score : 0.0f;
+            names[place] = one.label;
+            found[static_cast<std::size_t>(place)] = {before + one.score, one.label};
+            kept += place == kept;
         }
-        found.resize(kept);
-        for (Scored& one : found) one.score /= static_cast<float>(n_trees);
-        const std::size_t wanted = std::min<std::size_t>(kept, static_cast<std::size_t>(k));
-        std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(wanted), found.end(), better);
-    } else if (n_trees > 1) {
+        for (int i = 0; i < kept; ++i) sums[i] = key_of(found[static_cast<std::size_t>(i)].score / divisor, names[i]);
+        KeysInOrder best(memory, k);
+        best.put(sums, kept);
+        const std::int32_t n = std::min(k, kept);
+        for (std::int32_t j = 0; j < n; ++j) {
+            labels[j] = number_of(best[j]);
+            scores[j] = score_of(best[j]);
+        }
+        return n;
+    }
+    if (n_trees > 1) {
         std::stable_sort(found.begin(), found.end(), [](const Scored& a, const Scored& b) { return a.label < b.label; });
         std::size_t kept = 0;
         for (std::size_t i = 0; i < found.size();) {
             Scored sum = found[i];
             for (++i; i < found.size() && found[i].label == sum.label; ++i) sum.score += found[i].score;
-            sum.score /= static_cast<float>(n_trees);
+            sum.score /= divisor;
             found[kept++] = sum;
         }
         found.resize(kept);
@@ -297,17 +428,10 @@ std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_
 
 std::int32_t search_tree(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
                          std::int32_t k, std::int32_t n_sure, SearchMemory& memory, std::int32_t* labels, float* scores, std::int32_t* n_blocks) {
-    memory.best.resize(static_cast<std::size_t>(k));
-    memory.bound.resize(static_cast<std::size_t>(n_sure));
-    Found found(memory.best, k, memory.bound, n_sure, options.slack);
+    Found found(memory, k, n_sure, options.slack);
     *n_blocks = options.beam ? beam_search(blocks, tree, options, query, memory, found)
                              : best_first(blocks, tree, options, query, memory, found);
-    const Scored* best = found.sorted();
-    for (std::int32_t j = 0; j < found.size(); ++j) {
-        labels[j] = best[j].label;
-        scores[j] = best[j].score;
-    }
-    return found.size();
+    return found.take(labels, scores);
 }
 
 std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, const Query& query, std::int32_t k,
@@ -326,7 +450,7 @@ std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const 
         skip_filter(*trees[t].tree, own);
         for (std::int32_t j = 0; j < n; ++j) memory.merged.push_back({std::exp(memory.scores[j]), memory.labels[j]});
     }
-    return merge(memory.merged, n_trees, k, labels, scores);
+    return merge(memory.merged, n_trees, k, memory.search.ordered_labels, labels, scores);
 }
 
 void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, std::int64_t n_rows,
@@ -372,7 +496,7 @@ void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const Sea
             for (std::int64_t place = (r - begin) * n_trees; place < (r - begin + 1) * n_trees; ++place)
                 for (std::int64_t j = place * k_each; j < place * k_each + of_slice.n_found[static_cast<std::size_t>(place)]; ++j)
                     own.merged.push_back({std::exp(of_slice.scores[static_cast<std::size_t>(j)]), of_slice.labels[static_cast<std::size_t>(j)]});
-            merge(own.merged, n_trees, k, labels + r * k, scores + r * k);
+            merge(own.merged, n_trees, k, own.search.ordered_labels, labels + r * k, scores + r * k);
         }
     });
 }

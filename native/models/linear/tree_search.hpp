@@ -8,6 +8,7 @@
 
 #include "models/linear/blocks.hpp"
 #include "models/linear/link.hpp"
+#include "models/linear/row_index.hpp"
 #include "topk.hpp"
 
 namespace lw {
@@ -22,6 +23,9 @@ struct SearchTree {
     // n_nodes + 1: a node with more than 256 children has several blocks; a leaf of one label may have none, its own
     // classifier (among its parent's) then decides for the label.
     const std::int64_t* first_block;
+    bool root_of_nodes;                // the root has children, and none of them is a label
+    bool lone_labels;                  // some nodes are labels
+    RowIndex root_rows;                // of the root's blocks; no blocks: there is no index
 
     bool is_label(std::int32_t node) const { return n_children[node] == 0 && first_block[node] == first_block[node + 1]; }
 };
@@ -45,7 +49,9 @@ struct Frontier {
 // Memory of one thread, kept between queries.
 struct SearchMemory {
     std::vector<Frontier> frontier, next;
+    std::vector<std::uint64_t> closed, ordered_nodes, ordered_labels;
     std::vector<Scored> best, bound;
+    std::vector<float> own_margins;
     const float* root_margins = nullptr;  // of the row's query under the root's children, if they are known already
 };
 

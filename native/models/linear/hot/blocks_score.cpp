@@ -1,5 +1,6 @@
 // The scores of one row under all classifiers of a block.
 #include "models/linear/blocks.hpp"
+#include "models/linear/row_index.hpp"
 #include "simd.hpp"
 
 namespace lw::LW_LEVEL {
@@ -87,36 +88,43 @@ inline void add_sparse(const std::uint8_t* children, const std::int8_t* bytes, i
 }
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-inline __m512 weights_at(const std::int8_t* bytes, int at, __mmask16 there) {
-    // The masked forms with all lanes: GCC 12 warns of the plain ones.
-    return _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, _mm_maskz_loadu_epi8(there, bytes + at)));
+// Sixteen weights; those behind the last of the row are whatever follows it. The masked forms with all lanes: GCC 12 warns of
+// the plain ones.
+inline __m512 weights_at(const std::int8_t* bytes, int at) {
+    const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + at));
+    return _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, packed));
 }
-inline __m512 weights_at(const Halves& halves, int at, __mmask16 there) {
-    return _mm512_maskz_cvtph_ps(0xffff, _mm256_maskz_loadu_epi16(there, halves.at + 2 * at));
+inline __m512 weights_at(const Halves& halves, int at) {
+    return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves.at + 2 * at)));
 }
 #endif
 
-// Children by a bitmap. n: weights there are; a damaged bitmap that names more ends there.
+// Children by a bitmap. n: weights there are; a damaged bitmap that names more ends there. readable: bytes that may be read
+// from the bitmap on.
 template <class Weights>
-inline void add_mapped(const std::uint8_t* bitmap, const Weights& weights, int n, int n_children, float value, float* scores) {
-    int used = 0;
+inline void add_mapped(const std::uint8_t* bitmap, const Weights& weights, int n, const RowSizes& sizes, std::uint64_t readable, float value, float* scores) {
+    const int n_children = sizes.n_children;
+    int used = 0, c = 0;
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
+    // Sixteen weights are read wherever one is, and a bitmap that ends with a byte by two.
+    const bool roomy = static_cast<std::uint64_t>(sizes.row(n)) + 16 * static_cast<std::uint64_t>(sizes.weight) <= readable;
     const __m512 v = _mm512_set1_ps(value);
-    for (int c = 0; c < n_children; c += 16) {
-        unsigned bits = bitmap[c >> 3];
-        if (n_children - c > 8) bits |= static_cast<unsigned>(bitmap[(c >> 3) + 1]) << 8;
+    for (; roomy && c < n_children; c += 16) {
+        std::uint16_t pair;
+        __builtin_memcpy(&pair, bitmap + (c >> 3), 2);
+        unsigned bits = pair;
         if (n_children - c < 16) bits &= (1u << (n_children - c)) - 1;
-        const int n_here = __builtin_popcount(bits);
-        if (used + n_here > n) return;
-        const __m512 w = weights_at(weights, used, static_cast<__mmask16>((1u << n_here) - 1));
+        const __m512 w = weights_at(weights, used);
+        used += __builtin_popcount(bits);
+        if (used > n) return;
         const __mmask16 there = static_cast<__mmask16>(bits);
         const __m512 old = _mm512_loadu_ps(scores + c);  // scores have room for 256
-        const __m512 sum = _mm512_mask_add_ps(old, there, old, _mm512_mul_ps(v, _mm512_maskz_expand_ps(there, w)));
-        _mm512_storeu_ps(scores + c, sum);
-        used += n_here;
+        _mm512_storeu_ps(scores + c, _mm512_mask_add_ps(old, there, old, _mm512_mul_ps(v, _mm512_maskz_expand_ps(there, w))));
     }
 #else
-    for (int c = 0; c < n_children; c += 8) {
+    (void)readable;
+#endif
+    for (; c < n_children; c += 8) {
         unsigned bits = bitmap[c >> 3];
         if (n_children - c < 8) bits &= (1u << (n_children - c)) - 1;
         for (; bits; bits &= bits - 1) {
@@ -124,7 +132,6 @@ inline void add_mapped(const std::uint8_t* bitmap, const Weights& weights, int n
             scores[c + __builtin_ctz(bits)] += value * static_cast<float>(weights[used++]);
         }
     }
-#endif
 }
 
 // The bytes of the rows before row `r` < 64 of a word, by their codes. room: bytes that may be read from the codes on.
@@ -262,32 +269,117 @@ inline void find_rows(const View& view, const RowSizes& sizes, int n, OnTheWay& 
 }
 
 template <class Weights>
-inline void add_row(const RowSizes& sizes, int code, const std::uint8_t* row, const Weights& weights, float value, float* scores) {
+inline void add_row(const RowSizes& sizes, int code, const std::uint8_t* row, std::uint64_t readable, const Weights& weights, float value, float* scores) {
     if (code == kFullRow) {
         add_dense(weights, sizes.n_children, value, scores);
     } else if (code <= sizes.most_listed) {
         add_sparse(row, weights, code, value, scores);
     } else {
-        add_mapped(row, weights, code, sizes.n_children, value, scores);
+        add_mapped(row, weights, code, sizes, readable, value, scores);
     }
 }
 
-inline void add_rows(const View& view, const RowSizes& sizes, const float* values, int n, const OnTheWay& way, float* scores) {
+__attribute__((always_inline)) inline void add_rows(const View& view, const RowSizes& sizes, const float* values, int n, const OnTheWay& way, float* scores) {
     for (int i = 0; i < n; ++i) {
         const int code = way.code[i];
         if (way.place[i] + static_cast<std::uint64_t>(sizes.row(code)) > view.n_payload) continue;
         const float value = values[way.which[i]];
         const std::uint8_t* row = view.payload + way.place[i];
         const std::uint8_t* weights = row + sizes.names(code);
+        const std::uint64_t readable = view.n_payload - way.place[i];
         if (sizes.weight == 1) {
-            add_row(sizes, code, row, reinterpret_cast<const std::int8_t*>(weights), value, scores);
+            add_row(sizes, code, row, readable, reinterpret_cast<const std::int8_t*>(weights), value, scores);
         } else {
-            add_row(sizes, code, row, Halves{weights}, value, scores);
+            add_row(sizes, code, row, readable, Halves{weights}, value, scores);
         }
     }
 }
 
 }  // namespace
+
+// Asks for the words that a block will be looked up in.
+void ask_for_words(const WeightBlocks& blocks, std::int64_t block, const Query& query) {
+    const View view = view_of(blocks, block);
+    for (std::int32_t q = 0; q < query.n; ++q) {
+        const std::uint32_t word = static_cast<std::uint32_t>(query.features[q]) >> 6;
+        const int before = count_bits(view.top_bits[word >> 6] & ((1ull << (word & 63)) - 1));
+        __builtin_prefetch(view.words + view.top_rank[word >> 6] + before);
+    }
+}
+
+// Asks for the codes of the rows that a block has; its words should have come.
+void ask_for_codes(const WeightBlocks& blocks, std::int64_t block, const Query& query) {
+    const View view = view_of(blocks, block);
+    OnTheWay way;
+    for (std::int32_t begin = 0; begin < query.n; begin += kTogether) {
+        const std::int32_t* features = query.features + begin;
+        int n = query.n - begin < kTogether ? query.n - begin : kTogether;
+        n = find_words(view, features, n, way);
+        int end = 0;
+        for (int i = 0; i < n; ++i) {
+            const FeatureWord& word = view.words[way.place[i]];
+            way.place[end] = word.offset;
+            end += static_cast<int>((word.bits() >> (features[way.which[i]] & 63)) & 1);
+        }
+        for (int i = 0; i < end; ++i) {
+            __builtin_prefetch(view.payload + way.place[i]);
+            __builtin_prefetch(view.payload + way.place[i] + 64);
+        }
+    }
+}
+
+// The scores of the row under all children of the index's blocks. Rows of the next block are asked for while those of one are
+// added: they are many and long where a root is wide.
+void score_indexed(const WeightBlocks& blocks, const RowIndex& index, const Query& query, float* scores) {
+    const int n_steps = (query.n + kTogether - 1) / kTogether;
+    for (std::int32_t q = 0; q < query.n; ++q) {
+        const std::int64_t first = static_cast<std::int64_t>(query.features[q]) * index.n_blocks;
+        __builtin_prefetch(index.offset + first);
+        __builtin_prefetch(index.offset + first + index.n_blocks - 1);
+        __builtin_prefetch(index.code + first);
+    }
+    OnTheWay ways[2];
+    int counts[2];
+    const auto find = [&](std::int32_t b, int step, int side) {
+        OnTheWay& way = ways[side];
+        const std::uint8_t* payload = blocks.payload + blocks.payload_start[b];
+        const RowSizes sizes(static_cast<int>(blocks.child_start[b + 1] - blocks.child_start[b]), blocks.scale != nullptr);
+        const std::int32_t begin = step * kTogether, n = query.n - begin < kTogether ? query.n - begin : kTogether;
+        int end = 0;
+        for (std::int32_t q = 0; q < n; ++q) {
+            const std::int64_t at = static_cast<std::int64_t>(query.features[begin + q]) * index.n_blocks + b;
+            way.place[end] = index.offset[at];
+            way.code[end] = index.code[at];
+            way.which[end] = static_cast<std::uint8_t>(q);
+            const std::uint8_t* row = payload + index.offset[at];
+            // Four lines of a long row; the last byte again and again of a short one, since a loop would end anywhere.
+            const int code = index.code[at], names = code == kFullRow ? 0 : code <= sizes.most_listed ? code : sizes.bitmap;
+            const int last = names + (code == kFullRow ? sizes.n_children : code) * sizes.weight - 1;
+            for (int line = 0; line < 256; line += 64) __builtin_prefetch(row + (line < last ? line : last));
+            end += index.code[at] != 0;
+        }
+        counts[side] = end;
+    };
+    if (n_steps) find(0, 0, 0);
+    alignas(64) float own[kMaxChildren];
+    int side = 0;
+    for (std::int32_t b = 0; b < index.n_blocks; ++b) {
+        const View view = view_of(blocks, b);
+        const std::int64_t first = blocks.child_start[b];
+        const RowSizes sizes(static_cast<int>(blocks.child_start[b + 1] - first), blocks.scale != nullptr);
+        const float* scale = blocks.scale ? blocks.scale + first : nullptr;
+        for (int c = 0; c < sizes.n_children; ++c) own[c] = scale ? 0.0f : blocks.bias[first + c];
+        for (int step = 0; step < n_steps; ++step, side ^= 1) {
+            if (step + 1 < n_steps) {
+                find(b, step + 1, side ^ 1);
+            } else if (b + 1 < index.n_blocks) {
+                find(b + 1, 0, side ^ 1);
+            }
+            add_rows(view, sizes, query.values + step * kTogether, counts[side], ways[side], own);
+        }
+        for (int c = 0; c < sizes.n_children; ++c) scores[first + c] = scale ? blocks.bias[first + c] + scale[c] * own[c] : own[c];
+    }
+}
 
 // `scores` has room for 256 floats, whatever the block holds: a child id is one byte, so it cannot lead outside.
 void score_block(const WeightBlocks& blocks, std::int64_t block, const Query& query, float* scores) {

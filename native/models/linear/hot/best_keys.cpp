@@ -1,0 +1,80 @@
+// The best few of many numbers, without a branch that depends on them: nobody could predict it.
+#include "simd.hpp"
+
+namespace lw::LW_LEVEL {
+namespace {
+
+constexpr int kGroups = 32;
+
+#if defined(__AVX512F__)
+// Keys stay in registers while the fresh ones go by: each place gets the better of what it has and the worse of the fresh key
+// and what is before it.
+template <int kVectors>
+void put_all(std::uint64_t* keys, const std::uint64_t* fresh, int n_fresh) {
+    __m512i part[kVectors];
+    for (int v = 0; v < kVectors; ++v) part[v] = _mm512_loadu_si512(keys + 8 * v);
+    for (int i = 0; i < n_fresh; ++i) {
+        const __m512i one = _mm512_set1_epi64(static_cast<long long>(fresh[i]));
+        // The masked forms with all lanes: GCC 12 warns of the plain ones.
+        for (int v = kVectors - 1; v >= 0; --v) {
+            const __m512i before = v ? part[v ? v - 1 : 0] : _mm512_set1_epi64(-1);
+            const __m512i worse = _mm512_maskz_min_epu64(0xff, _mm512_maskz_alignr_epi64(0xff, part[v], before, 7), one);
+            part[v] = _mm512_maskz_max_epu64(0xff, part[v], worse);
+        }
+    }
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_si512(keys + 8 * v, part[v]);
+}
+#endif
+
+}  // namespace
+
+// Keeps the best of the keys, which fall, and of the fresh ones; n_keys is 8, 16, 32, 64 or 128.
+void put_best_keys(std::uint64_t* keys, int n_keys, const std::uint64_t* fresh, int n_fresh) {
+#if defined(__AVX512F__)
+    if (n_keys == 8) return put_all<1>(keys, fresh, n_fresh);
+    if (n_keys == 16) return put_all<2>(keys, fresh, n_fresh);
+    if (n_keys == 32) return put_all<4>(keys, fresh, n_fresh);
+    if (n_keys == 64) return put_all<8>(keys, fresh, n_fresh);
+    if (n_keys == 128) return put_all<16>(keys, fresh, n_fresh);
+#endif
+    for (int i = 0; i < n_fresh; ++i) {
+        std::uint64_t one = fresh[i];
+        if (one <= keys[n_keys - 1]) continue;
+        for (int place = n_keys - 1; place > 0; --place) {
+            const std::uint64_t worse = keys[place - 1] < one ? keys[place - 1] : one;
+            keys[place] = keys[place] < worse ? worse : keys[place];
+        }
+        keys[0] = keys[0] < one ? one : keys[0];
+    }
+}
+
+// A number that at least k of the n numbers reach, near the k-th best of them; minus infinity if it finds none. k is at most 32.
+float reached_by(const float* numbers, int n, int k) {
+    // Numbers that are no numbers reach nothing. The k-th best of the groups' largest ones is reached by k groups.
+    alignas(64) float largest[kGroups];
+    for (int g = 0; g < kGroups; ++g) largest[g] = -__builtin_inff();
+    int begin = 0;
+    for (; begin + kGroups <= n; begin += kGroups)
+        for (int g = 0; g < kGroups; ++g) largest[g] = numbers[begin + g] > largest[g] ? numbers[begin + g] : largest[g];
+    for (int g = 0; begin + g < n; ++g) largest[g] = numbers[begin + g] > largest[g] ? numbers[begin + g] : largest[g];
+    float best = -__builtin_inff();
+#if defined(__AVX512F__)
+    const __m512 low = _mm512_load_ps(largest), high = _mm512_load_ps(largest + 16);
+    for (int g = 0; g < kGroups; ++g) {
+        const __m512 one = _mm512_set1_ps(largest[g]);
+        const unsigned reach = static_cast<unsigned>(_mm512_cmp_ps_mask(low, one, _CMP_GE_OQ)) | static_cast<unsigned>(_mm512_cmp_ps_mask(high, one, _CMP_GE_OQ)) << 16;
+        const bool enough = __builtin_popcount(reach) >= k && largest[g] > best;
+        best = enough ? largest[g] : best;
+    }
+    return best;
+#endif
+    for (int g = 0; g < kGroups; ++g) {
+        int n_reach = 0;
+        for (int other = 0; other < kGroups; ++other) n_reach += largest[other] >= largest[g];
+        const bool enough = n_reach >= k && largest[g] > best;
+        best = enough ? largest[g] : best;
+    }
+    return best;
+}
+
+}  // namespace lw::LW_LEVEL
