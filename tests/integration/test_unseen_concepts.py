@@ -56,7 +56,7 @@ def test_the_ranker_answers_concepts_that_no_row_has(vocabulary, rows):
 def test_other_models_name_the_model_that_does(vocabulary, rows):
     tagger = labelwood.Tagger("linear-tree", vocabulary=vocabulary, lang="en", n_threads=1).fit(*rows)
     assert id_of(UNSEEN[0]) not in tagger.label_names
-    assert any("--name-rows and --best find such concepts by their names" in note for note in tagger.notes_)
+    assert any("with --name-rows or --best they are found by their names" in note for note in tagger.notes_)
 
 
 def test_without_enough_rows_there_is_no_ranker_and_no_more_labels(vocabulary, rows):

@@ -65,6 +65,6 @@ def notes_about(labels: Sequence[str], vocabulary: Vocabulary, *, by_name: bool)
             shown = ", ".join(some[:SHOWN]) + (", ..." if len(some) > SHOWN else "")
             notes.append(f"{len(some)} of {len(labels)} labels are {what}: {shown}")
     if unseen := len(unseen_concepts(labels, vocabulary)):
-        found = "they can be found by their names" if by_name else "--name-rows and --best find such concepts by their names"
-        notes.append(f"{unseen} concepts of the vocabulary have no training row; {found}")
+        found = "they can be" if by_name else "with --name-rows or --best they are"
+        notes.append(f"{unseen} concepts of the vocabulary have no training row; {found} found by their names")
     return notes
