@@ -178,3 +178,11 @@ class TestTraversal:
         x, y = rows
         model = lw.HierarchicalXC(n_threads=1).fit(x, y[:, :n_labels])
         assert model.traverse(x).shape == (80, n_labels)
+
+
+def test_only_a_neural_autoencoder_trains_by_epochs():
+    by_epochs = lw.HierarchicalXC.trains_by_epochs
+    assert not by_epochs(lw.HierarchicalXC()._settings())
+    assert not by_epochs(lw.HierarchicalXC(encoding_dim=8)._settings())
+    assert by_epochs(lw.HierarchicalXC(encoding_dim=8, autoencoder="neural")._settings())
+    assert lw.GLaS.trains_by_epochs(lw.GLaS()._settings())

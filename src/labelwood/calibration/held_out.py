@@ -57,10 +57,9 @@ def parts_of(
     """
     asked = np.arange(data.x.shape[0]) if texts is None else np.flatnonzero(texts)
     n_rows = len(asked)
-    by_epochs = any(name.endswith("epochs") for name in model.Parameters.ranges())
     n_values = float(data.x.nnz) * getattr(settings, "n_trees", 1)
     quick = n_values <= CHEAP_VALUES if model.is_label_tree else n_values * data.n_labels <= CHEAP_WORK
-    quick = quick and not by_epochs
+    quick = quick and not model.trains_by_epochs(settings)
     tenths = n_rows >= MANY_ROWS or (quick and not model.trains_several)
     n_held = min(max(1, n_rows // (10 if tenths else 5)), MOST_HELD)
     enough = ENOUGH_OF_SLOW if model.trains_several else ENOUGH_HELD

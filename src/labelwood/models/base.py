@@ -204,6 +204,11 @@ class Model(Estimator, ABC, Generic[P, F]):
         """True if the model needs texts beside features: fit, predict and explain then want a Dataset with both."""
         return False
 
+    @classmethod
+    def trains_by_epochs(cls, settings: Params) -> bool:
+        """Whether training passes over the rows again and again, as networks do: what repeats it does so less often."""
+        return any(name.endswith("epochs") for name in cls.Parameters.ranges())
+
     def may_learn_from_names(self) -> bool:
         """Whether a tagger tries names of labels as rows to learn from.
 

@@ -279,6 +279,13 @@ class HierarchicalXC(Model[HierarchicalXCParams, FittedHierarchicalXC]):
         state = self.fitted_
         return state.traversed(self._rows(x), self._threads())
 
+    @classmethod
+    def trains_by_epochs(cls, settings: Params) -> bool:
+        """True with a neural autoencoder."""
+        if not isinstance(settings, HierarchicalXCParams):
+            return False
+        return settings.encoding_dim > 0 and settings.autoencoder == NEURAL
+
     @staticmethod
     def _train(settings: HierarchicalXCParams, data: FitInput) -> FittedHierarchicalXC:
         code = _trained_code(settings, data)
