@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.errors import ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.metrics.hits import hit_matrix
 from labelwood.metrics.ranking import discounts, ideal_dcg
-from labelwood.models.base import SCORED_AT
+from labelwood.models.base import SCORED_AT, Model
 from labelwood.models.ensemble.label_words import without_namespace, without_qualifier
 from labelwood.models.linear.linear_tree import LinearTree
 from labelwood.tagger.trial_rows import FEWEST_HELD_OUT, trial_rows
@@ -72,6 +73,12 @@ def name_rows(label_names: Sequence[str], vocabulary: Vocabulary | None) -> Name
 def _said(name: str) -> str:
     """A name as a text would say it."""
     return without_qualifier(without_namespace(name)).replace("_", " ").strip(" :")
+
+
+def check_may_learn(model: Model[Any, Any], asked: bool | None) -> None:
+    """ParamError if names are asked for as rows of a model that reads them itself."""
+    if asked and (model.takes_texts or model.reads_texts):
+        raise ParamError(f"Tagger: {model.name} reads texts and label names itself; name_rows is for others")
 
 
 def names_help(

@@ -47,7 +47,7 @@ from labelwood.tagger.kept_rows import NAME_ID, NO_ID, KeptRows, id_hashes, kept
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
 from labelwood.tagger.language_choice import chosen_words
 from labelwood.tagger.learning import Learnt, learned
-from labelwood.tagger.name_rows import NO_NAMES, name_rows, names_help
+from labelwood.tagger.name_rows import NO_NAMES, check_may_learn, name_rows, names_help
 from labelwood.tagger.named_rows import named_rows
 from labelwood.tagger.reasons import TagReason
 from labelwood.topk import TopK
@@ -192,9 +192,14 @@ class Tagger(Estimator):
             vocabulary = spoken(vocabulary, self.lang, rows)
         features, notes = self._chosen_features(rows, y, progress)
         seen, n_texts, n_labels = texts_fingerprint(rows, y, label_names), len(rows), len(label_names)
-        learns_names, more = self._learns_names(rows, y, label_names, vocabulary, features, progress)
-        by_name = learns_names or self._new_model(LINEAR_TREE).finds_by_name(n_texts)
-        notes = (*notes, *more)
+        alike = self._new_model(LINEAR_TREE)  # or one-vs-all: about names they are alike
+        check_may_learn(alike, self.name_rows)
+        learns_names = bool(self.name_rows)
+        if self.name_rows is None and alike.may_learn_from_names():
+            progress.step("trying label names", 0, 0)
+            learns_names, note = names_help(rows, y, name_rows(label_names, vocabulary), features, self.seed)
+            notes = (*notes, note) if learns_names else notes
+        by_name = learns_names or alike.finds_by_name(n_texts)
         if vocabulary is not None:
             notes = (*notes, *notes_about(label_names, vocabulary, by_name=by_name))
             if by_name:
@@ -234,27 +239,6 @@ class Tagger(Estimator):
         )
         self.notes_ = (*notes, *model.notes_)
         return self
-
-    def _learns_names(
-        self,
-        rows: Sequence[str],
-        y: sparse.csr_matrix,
-        label_names: Sequence[str],
-        vocabulary: Vocabulary | None,
-        features: Mapping[str, Any],
-        progress: Progress,
-    ) -> tuple[bool, tuple[str, ...]]:
-        """(whether names of labels are rows to learn from, what there is to say about it)."""
-        model = self._new_model(LINEAR_TREE)  # or one-vs-all: in this they are alike
-        if self.name_rows is not None:
-            if self.name_rows and (model.takes_texts or model.reads_texts):
-                raise ParamError(f"Tagger: {model.name} reads texts and label names itself; name_rows is for others")
-            return self.name_rows, ()
-        if not model.may_learn_from_names():
-            return False, ()
-        progress.step("trying label names", 0, 0)
-        helps, note = names_help(rows, y, name_rows(label_names, vocabulary), features, self.seed)
-        return helps, (note,) if helps else ()
 
     def _kept_rows(
         self, x: Any, y: Any, texts: Sequence[str], ids: Sequence[str] | None, n_texts: int
