@@ -63,8 +63,8 @@ def notes_about(labels: Sequence[str], vocabulary: Vocabulary, *, by_name: bool)
     for some, what in ((unknown, "not in the vocabulary"), (retired, "deprecated, and will not be suggested")):
         if some:
             shown = ", ".join(some[:SHOWN]) + (", ..." if len(some) > SHOWN else "")
-            notes.append(f"{len(some)} of {len(labels)} labels are {what}: {shown}")
+            notes.append(f"{len(some):,} of {len(labels):,} labels are {what}: {shown}")
     if unseen := len(unseen_concepts(labels, vocabulary)):
         found = "they can be" if by_name else "with --name-rows or --best they are"
-        notes.append(f"{unseen} concepts of the vocabulary have no training row; {found} found by their names")
+        notes.append(f"{unseen:,} concepts of the vocabulary have no training row; {found} found by their names")
     return notes

@@ -72,7 +72,7 @@ def _find_separator(cells: list[str]) -> tuple[str, str]:
     for separator in SEPARATORS:
         n_cells = sum(separator in cell for cell in plain)
         if n_cells and n_cells >= SEPARATOR_SHARE * len(plain):
-            return separator, f"labels cut at {separator!r} (found in {n_cells} of {len(plain)} cells)"
+            return separator, f"labels cut at {separator!r} (found in {n_cells:,} of {len(plain):,} cells)"
     return (
         "",
         "no separator found in the label column: each cell is one label" if plain else "labels are lists in the cells",
