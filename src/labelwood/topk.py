@@ -22,10 +22,12 @@ class TopK:
     """The k best labels of each row, best first: labels int32 (n, k), scores float32 (n, k).
 
     Rows with fewer than k answers are padded with label -1 and score -inf. Equal scores go to the smaller label.
+    nearness: how like its most similar training row each row is, float32 (n,), from models that look; else None.
     """
 
     labels: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float32]
+    nearness: npt.NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels)
@@ -40,6 +42,11 @@ class TopK:
             raise DataError(f"TopK labels must be -1 (padding) or above, but the smallest is {labels.min()}")
         object.__setattr__(self, "labels", np.ascontiguousarray(labels, dtype=np.int32))
         object.__setattr__(self, "scores", np.ascontiguousarray(scores, dtype=np.float32))
+        if self.nearness is not None:
+            nearness = np.ascontiguousarray(self.nearness, dtype=np.float32)
+            if nearness.shape != labels.shape[:1]:
+                raise DataError(f"TopK nearness must be one number for each of {len(labels)} rows: {nearness.shape}")
+            object.__setattr__(self, "nearness", nearness)
 
     def __len__(self) -> int:
         return int(self.labels.shape[0])
@@ -53,7 +60,7 @@ class TopK:
         """The TopK of some rows (an integer, a slice, a mask or an index array)."""
         if isinstance(rows, (int, np.integer)):
             rows = [rows]
-        return TopK(self.labels[rows], self.scores[rows])
+        return TopK(self.labels[rows], self.scores[rows], None if self.nearness is None else self.nearness[rows])
 
     def __iter__(self) -> Iterator[list[tuple[int, float]]]:
         """Each row as a list of (label, score), padding left out."""
@@ -68,14 +75,13 @@ class TopK:
         """The TopK of several in a row for np.concatenate, which scikit-learn's cross_val_predict calls."""
         if function is not np.concatenate or kwargs or len(args) != 1:
             return NotImplemented
-        parts: Sequence[TopK] = args[0]
-        return TopK(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
+        return joined(args[0])
 
     def cut(self, k: int) -> TopK:
         """The first k answers of each row, padded if there are fewer."""
         if k <= self.k:
-            return TopK(self.labels[:, :k], self.scores[:, :k])
-        wide = empty(len(self), k)
+            return TopK(self.labels[:, :k], self.scores[:, :k], self.nearness)
+        wide = empty(len(self), k, self.nearness)
         wide.labels[:, : self.k] = self.labels
         wide.scores[:, : self.k] = self.scores
         return wide
@@ -117,6 +123,16 @@ class TopK:
         return top
 
 
+def joined(parts: Sequence[TopK]) -> TopK:
+    """The TopK of the rows of several, one behind the other; all must have as many places."""
+    nearness = [part.nearness for part in parts if part.nearness is not None]
+    return TopK(
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate(nearness) if nearness and len(nearness) == len(parts) else None,
+    )
+
+
 def checked_k(k: Any, n_labels: int) -> int:
     """The k as an int; ParamError unless it is a whole number from 1 to n_labels, or to MOST_PADDED if that is more."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
@@ -127,9 +143,10 @@ def checked_k(k: Any, n_labels: int) -> int:
     return int(k)
 
 
-def empty(n_rows: int, k: int) -> TopK:
+def empty(n_rows: int, k: int, nearness: npt.NDArray[np.float32] | None = None) -> TopK:
     """A TopK of padding only, to be filled by a model."""
     top = object.__new__(TopK)  # nothing to check: a single query would feel it
     object.__setattr__(top, "labels", np.full((n_rows, k), PAD, np.int32))
     object.__setattr__(top, "scores", np.full((n_rows, k), -np.inf, np.float32))
+    object.__setattr__(top, "nearness", nearness)
     return top

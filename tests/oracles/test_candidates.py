@@ -9,6 +9,7 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.models.ensemble.near_rows import row_codes
+from labelwood.models.ensemble.sides import column_names
 
 _spec = importlib.util.spec_from_file_location("candidates_twin", Path(__file__).with_name("candidates_twin.py"))
 twin = importlib.util.module_from_spec(_spec)
@@ -209,7 +210,8 @@ def test_late_trees_ask_the_best_alone_and_give_whole_margins():
     k = 2
     assert counts.max() > 20 + 4 * k  # so that some candidates are left out
     best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
-    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), None, *asked, 1, best, chances)
+    closest = np.empty(len(x), np.float32)
+    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), None, *asked, 1, best, chances, closest)
     starts = np.concatenate([[0], np.cumsum(counts)])
     for row in range(len(x)):
         here = slice(starts[row], starts[row + 1])
@@ -225,7 +227,8 @@ def test_the_best_are_those_of_the_table(k):
     counts, labels, table = sides.table(*asked, 1)
     trees = random_trees(np.random.default_rng(1), table.shape[1])
     best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
-    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), None, *asked, 2, best, chances)
+    closest = np.full(len(x), np.nan, np.float32)
+    sides.top_k(_native.BoostedTrees(*trees, table.shape[1]), None, *asked, 2, best, chances, closest)
     starts = np.concatenate([[0], np.cumsum(counts)])
     for row in range(len(x)):
         here = slice(starts[row], starts[row + 1])
@@ -234,6 +237,8 @@ def test_the_best_are_those_of_the_table(k):
             for label, item in zip(labels[here], table[here], strict=True)
         }
         n = min(k, len(expected))
+        if expected:  # all candidates of a row have it
+            assert closest[row] == table[here][0, column_names(("words", "pairs")).index("row: closest row")]
         assert (best[row, n:] == -1).all()
         assert np.isneginf(chances[row, n:]).all()
         np.testing.assert_allclose(chances[row, :n], sorted(expected.values(), reverse=True)[:n], rtol=1e-5)
@@ -261,7 +266,7 @@ def test_a_second_ranker_sees_what_the_first_says_of_the_others():
     k = 40  # so that every candidate is looked at twice
     best, chances = np.empty((len(x), k), np.int32), np.empty((len(x), k), np.float32)
     rankers = _native.BoostedTrees(*second, width + 8), _native.BoostedTrees(*first, width)
-    sides.top_k(*rankers, *asked, 2, best, chances)
+    sides.top_k(*rankers, *asked, 2, best, chances, np.empty(len(x), np.float32))
     starts = np.concatenate([[0], np.cumsum(counts)])
     for row in range(len(x)):
         here = slice(starts[row], starts[row + 1])

@@ -14,7 +14,7 @@ from labelwood.calibration.fitted import FittedCalibration, bands_of
 from labelwood.calibration.held_out import HeldOut, as_unseen, held_out, parts_of, places
 from labelwood.calibration.isotonic import learnt_curve, pooled
 from labelwood.calibration.label_odds import VARIANCE, learnt_odds, with_odds
-from labelwood.calibration.row_context import LOOKED, PLAIN, _logistic, learnt_context
+from labelwood.calibration.row_context import LOOKED, _logistic, _numbers, learnt_context
 from labelwood.calibration.rule import Assignment
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.errors import DataError, ModelFileError, ParamError
@@ -303,6 +303,53 @@ def test_a_context_does_not_depend_on_the_order_of_answers():
     assert context.refined(back)[:, ::-1] == pytest.approx(context.refined(held.top), abs=1e-5)
 
 
+def near_and_far(seed=0, n_rows=4000, n_labels=30):
+    """Held-out answers with one score, right in 95% of the rows that are near and 40% of those that are far."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, n_labels, (n_rows, 1)).astype(np.int32)
+    nearness = rng.random(n_rows)
+    hit = rng.random(n_rows) < np.where(nearness > 0.5, 0.95, 0.4)
+    rows = np.flatnonzero(hit)
+    y = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, labels[rows, 0])), shape=(n_rows, n_labels))
+    scores = 0.7 + 0.01 * rng.random((n_rows, 1))
+    return HeldOut(TopK(labels, scores, nearness), y, 1), np.full(n_labels, 200, np.int64)
+
+
+def test_a_row_that_is_far_from_all_others_is_less_sure():
+    held, counts = near_and_far()
+    calibration = learnt(held, counts, Assignment("f1"))
+    new = near_and_far(seed=1)[0].top
+    probabilities = calibration.probabilities(new)[:, 0]
+    assert probabilities[new.nearness < 0.2].mean() < 0.5
+    assert probabilities[new.nearness > 0.8].mean() > 0.9
+    unknown = calibration.probabilities(TopK(new.labels, new.scores))[:, 0]  # as a row that is as near as most
+    middle = np.abs(new.nearness - held.top.nearness.mean()) < 0.01
+    assert unknown[middle].mean() == pytest.approx(probabilities[middle].mean(), abs=0.03)
+    again = FittedCalibration.restore(calibration.arrays(), calibration.facts(), counts)
+    assert np.array_equal(again.probabilities(new)[:, 0], probabilities)
+    for damaged in (calibration.context.near[:2], calibration.context.near * np.nan):
+        with pytest.raises(ModelFileError, match="context_near"):
+            FittedCalibration.restore({**calibration.arrays(), "context_near": damaged}, calibration.facts(), counts)
+
+
+def test_models_that_do_not_tell_how_near_a_row_is_keep_no_weights_of_it():
+    held, counts, _ = rivalled(n_rows=500)
+    calibration = learnt(held, counts, Assignment("f1"))
+    assert "context_near" not in calibration.arrays()
+    near = replace(held.top, nearness=np.linspace(0, 1, len(held.top)))
+    assert np.array_equal(calibration.probabilities(near), calibration.probabilities(held.top))
+
+
+def test_an_ensemble_tells_how_near_rows_are():
+    x, y = shop()
+    model = lw.Ensemble(models="ranked", n_threads=1).fit(x, y)
+    top = model.predict(x, 5)
+    assert top.nearness.shape == (300,)
+    assert top.nearness.min() > 0.9  # every row is among those it learnt from
+    calibration = calibrated(model, x, y)
+    assert calibration.context.near is not None
+
+
 def test_places_are_counted_in_parts(monkeypatch):
     held, _ = answers(n_rows=500, width=20)
     context = learnt_context(held.top, hit_matrix(held.top, held.y).hit.astype(bool))
@@ -311,7 +358,7 @@ def test_places_are_counted_in_parts(monkeypatch):
     monkeypatch.setattr("labelwood.calibration.row_context._MOST_COMPARED", 700)
     assert np.array_equal(context.refined(held.top), at_once)
     better = (held.top.scores[0, :LOOKED, None] > held.top.scores[0]).sum(axis=0)
-    assert context._numbers(held.top, held.top)[2][0] == pytest.approx(np.log1p(better))
+    assert _numbers(context.curve, held.top, held.top)[2][0] == pytest.approx(np.log1p(better))
 
 
 def test_weights_are_those_of_a_logistic_regression():
@@ -321,9 +368,8 @@ def test_weights_are_those_of_a_logistic_regression():
     peer = LogisticRegression(C=1e6, tol=1e-8).fit(np.column_stack(columns), right)
     weights = _logistic([*columns, np.ones(500)], right)
     assert weights == pytest.approx([*peer.coef_[0], peer.intercept_[0]], abs=0.03)  # ours are drawn to (1, 0, 0, 0)
-    assert np.array_equal(
-        _logistic([-columns[0], *columns[1:], np.ones(500)], right), PLAIN
-    )  # a score never counts less
+    less = _logistic([-columns[0], *columns[1:], np.ones(500)], right)
+    assert less.tolist() == [1, 0, 0, 0]  # a score never counts less
 
 
 # held-out rows
@@ -439,9 +485,9 @@ def test_a_folder_of_an_earlier_version_reads_scores_alone():
     assert not [name for name in arrays if name.startswith("context")]
     again = FittedCalibration.restore(arrays, calibration.facts(), counts)
     assert np.array_equal(again.probabilities(held.top), calibration.probabilities(held.top))
-    arrays["context_weights"] = PLAIN
-    with pytest.raises(ModelFileError, match="needs a curve and weights, but has context_weights"):
-        FittedCalibration.restore(arrays, calibration.facts(), counts)
+    for name, values in (("context_weights", [1.0, 0, 0, 0]), ("context_near", [1.0, 0, 0])):
+        with pytest.raises(ModelFileError, match="needs a curve and weights"):
+            FittedCalibration.restore({**arrays, name: np.array(values)}, calibration.facts(), counts)
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,19 @@ def test_several_can_be_joined_by_numpy():
         np.vstack([first, second])
 
 
+def test_nearness_goes_with_the_rows():
+    both = TopK(np.array([[1, 2], [3, -1]]), np.array([[0.9, 0.1], [0.5, -np.inf]]), np.array([0.25, 0.75]))
+    assert both.nearness.dtype == np.float32
+    assert both[1].nearness.tolist() == [0.75]
+    assert both.cut(1).nearness.tolist() == both.cut(5).nearness.tolist() == [0.25, 0.75]
+    assert np.concatenate([both[1], both]).nearness.tolist() == [0.75, 0.25, 0.75]
+    unknown = TopK(both.labels, both.scores)
+    assert unknown[:1].nearness is None
+    assert np.concatenate([both, unknown]).nearness is None
+    with pytest.raises(DataError, match="one number for each of 2 rows"):
+        TopK(both.labels, both.scores, np.zeros(3))
+
+
 def test_as_an_array_it_is_its_labels():
     top = TopK(np.array([[1, 2], [3, -1]]), np.array([[0.9, 0.1], [0.5, -np.inf]]))
     assert np.asarray(top).tolist() == [[1, 2], [3, -1]]

@@ -355,7 +355,7 @@ void look_again_at(const SidesHolder& holder, In<std::int64_t> counts, In<std::i
 
 void top_k(const SidesHolder& holder, const TreesHolder& ranker, const TreesHolder* first, In<std::int64_t> starts, In<std::int32_t> columns, In<float> values,
            std::int64_t first_said, In2<std::int32_t> labels, In2<float> scores, std::int32_t n_models, int n_threads,
-           Out2<std::int32_t> best_labels, Out2<float> chances) {
+           Out2<std::int32_t> best_labels, Out2<float> chances, Out<float> closest) {
     const AskedRows asked = checked_rows(holder, starts, columns, values, first_said, labels, scores, n_models);
     const std::int32_t n_columns = n_table_columns(n_models, holder.sides);
     need(ranker.n_features == n_columns + (first ? kSecondColumns : 0) && (!first || first->n_features == n_columns),
@@ -363,12 +363,14 @@ void top_k(const SidesHolder& holder, const TreesHolder& ranker, const TreesHold
     need(static_cast<std::int64_t>(best_labels.shape(0)) == asked.rows.n_rows && best_labels.shape(1) >= 1 &&
              chances.shape(0) == best_labels.shape(0) && chances.shape(1) == best_labels.shape(1),
          "labels and chances must be (n rows, k)");
+    need(static_cast<std::int64_t>(closest.shape(0)) == asked.rows.n_rows, "closest must be (n rows,)");
     const auto k = static_cast<std::int32_t>(best_labels.shape(1));
     const float* favour = holder.sides.favour;
     WithoutGil released;
     parallel_for(asked.rows.n_rows, n_threads, 8, [&](std::int64_t row, int) {
         thread_local CandidateRoom room;
         gather_candidates(holder.sides, asked, row, room);
+        closest.data()[row] = room.closest;
         const std::int64_t n = first ? rank_twice(first->trees, ranker.trees, holder.sides, n_columns, k, room)
                                      : rank_candidates(ranker.trees, favour, n_columns, k, room);
         room.best.resize(static_cast<std::size_t>(k));
@@ -412,7 +414,8 @@ void bind_candidates(nb::module_& m) {
         .def("look_again", &look_again_at, "counts"_a, "labels"_a, "chances"_a, "n_threads"_a, "columns"_a,
              "Fill columns with what the chances of each row's candidates by a first ranker say of each of them.")
         .def("top_k", &top_k, "ranker"_a, "first"_a.none(), "starts"_a, "columns"_a, "values"_a, "first_said"_a, "labels"_a, "scores"_a, "n_models"_a,
-             "n_threads"_a, "best_labels"_a, "chances"_a, "Fill best_labels and chances with the candidates that the ranker likes best.");
+             "n_threads"_a, "best_labels"_a, "chances"_a, "closest"_a,
+             "Fill best_labels and chances with the candidates that the ranker likes best, closest with the cosines of the most similar training rows.");
 }
 
 }  // namespace lw

@@ -536,6 +536,7 @@ private:
     void finish() {
         const std::int32_t plain = beside_ + 1;
         const std::size_t n = room_.labels.size();
+        room_.closest = closest_;
         for (std::size_t slot = 0; slot < n; ++slot) {
             float* columns = room_.table.data() + slot * n_columns_;
             columns[plain] = sides_.label_rows[room_.labels[slot]];

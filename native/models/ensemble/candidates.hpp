@@ -131,6 +131,7 @@ struct CandidateRoom {
     float meaning_scale = 0;  // of small_meaning; 0: the text says nothing
     std::vector<Scored> best, order, by_share, by_cosine;
     std::vector<std::int32_t> labels;  // the candidates of the last row
+    float closest = 0;                 // the cosine of its most similar training row
     std::vector<float> table;          // (n candidates, n columns)
     std::vector<std::int32_t> items, rare_first;
     std::vector<double> sums, second_sums;
@@ -139,7 +140,7 @@ struct CandidateRoom {
     std::vector<float> chances, second;  // what a first ranker gives each candidate; what these chances say of each
 };
 
-// Fills room.labels, in no order, and room.table with the candidates of one row.
+// Fills room.labels, in no order, room.table and room.closest with the candidates of one row.
 void gather_candidates(const Sides& sides, const AskedRows& asked, std::int64_t row, CandidateRoom& room);
 
 // Columns that the chances of a row's candidates by a first ranker give each of them: chance, rank, the shares of the ten

@@ -99,8 +99,8 @@ def _by_others(top: TopK, hit: Bools, bands: Ints, n_labels: int) -> npt.NDArray
         mine, others = fold == number, fold != number
         if not mine.any():
             continue
-        scale = _scale(TopK(top.labels[others], top.scores[others]), hit[others], bands[others], n_labels)
-        asked = TopK(top.labels[mine], top.scores[mine])
+        scale = _scale(top[others], hit[others], bands[others], n_labels)
+        asked = top[mine]
         said = _said(scale.curves, scale.refined(asked), bands[mine])
         probabilities[mine] = with_odds(said, scale.odds[asked.labels])
     return probabilities

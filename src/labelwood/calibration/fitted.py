@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from labelwood.calibration.isotonic import Curve
 from labelwood.calibration.label_odds import with_odds
-from labelwood.calibration.row_context import N_WEIGHTS, RowContext
+from labelwood.calibration.row_context import N_NEAR, N_WEIGHTS, RowContext
 from labelwood.calibration.rule import Assignment
 from labelwood.calibration.thresholds import N_BANDS, NEVER, Thresholds
 from labelwood.errors import LabelwoodError, ModelFileError
@@ -33,6 +33,8 @@ _SCHEMA: Schema = {
     "context_scores": ArrayRule("float32", ("n_context",), finite=True, optional=True),
     "context_chances": ArrayRule("float32", ("n_context",), low=0, below=1.0001, optional=True),
     "context_weights": ArrayRule("float64", (N_WEIGHTS,), finite=True, optional=True),
+    # Models that do not tell how near a row is have none, nor have folders of earlier versions.
+    "context_near": ArrayRule("float64", (N_NEAR,), finite=True, optional=True),
 }
 _FACTS = {"assign", "width", "held_out", "note", "n_judged"}
 # Labels that came later were in no held-out row, and are right less often than others with their score. Probabilities
@@ -132,6 +134,8 @@ class FittedCalibration:
                 "context_chances": self.context.curve.probabilities,
                 "context_weights": self.context.weights,
             }
+            if self.context.near is not None:
+                context["context_near"] = self.context.near
         return {
             "scores": np.concatenate([curve.scores for curve in self.curves]),
             "probabilities": np.concatenate([curve.probabilities for curve in self.curves]),
@@ -198,11 +202,12 @@ class FittedCalibration:
 def _context(arrays: Arrays, where: str) -> RowContext | None:
     """The context of saved arrays, if they have one."""
     present = [name for name in ("context_scores", "context_chances", "context_weights") if name in arrays]
-    if not present:
+    if not present and "context_near" not in arrays:
         return None
     if len(present) < 3 or len(arrays["context_scores"]) == 0:
         raise ModelFileError(f"{where}: the context of rows needs a curve and weights, but has {', '.join(present)}")
-    return RowContext(_rising(arrays["context_scores"], arrays["context_chances"], where), arrays["context_weights"])
+    curve = _rising(arrays["context_scores"], arrays["context_chances"], where)
+    return RowContext(curve, arrays["context_weights"], arrays.get("context_near"))
 
 
 def _rising(scores: npt.NDArray[np.float32], probabilities: npt.NDArray[np.float32], where: str) -> Curve:

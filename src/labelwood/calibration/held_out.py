@@ -15,7 +15,7 @@ from labelwood.models.fit_input import FitInput
 from labelwood.models.fitted import Fitted
 from labelwood.params import Params
 from labelwood.progress import Callback, Progress
-from labelwood.topk import TopK
+from labelwood.topk import TopK, joined
 
 SMALLEST_ROWS = 50  # fewer rows say too little about probabilities
 MANY_ROWS = 20_000  # from here on one part of a tenth is enough: at most 0.9 of a fit
@@ -99,8 +99,7 @@ def held_out(
         said = None if data.texts is None else [data.texts[row] for row in held]
         inputs = state.inputs(rows, said, settings.n_threads)
         answers.append(state.predict(inputs, width, settings.n_threads))
-    top = TopK(np.concatenate([part.labels for part in answers]), np.concatenate([part.scores for part in answers]))
-    return HeldOut(top, data.y[np.concatenate(parts)], len(parts))
+    return HeldOut(joined(answers), data.y[np.concatenate(parts)], len(parts))
 
 
 def as_unseen(rows: sparse.csr_matrix, taught: sparse.csr_matrix) -> sparse.csr_matrix:

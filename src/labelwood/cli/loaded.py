@@ -148,9 +148,7 @@ class Loaded:
             return self.tagger.predict_top(data.texts or (), k, include=include, exclude=exclude)
         if include or exclude:
             raise ParamError(f"--include and --exclude are for taggers, but {self.folder} is a model of feature rows")
-        import numpy as np
-
-        from labelwood.topk import TopK
+        from labelwood.topk import joined
 
         x, parts = data.features(), []
         if x.shape[0] <= ROWS_AT_A_TIME:
@@ -159,7 +157,7 @@ class Loaded:
             progress.step("answering", first, x.shape[0])
             parts.append(self.model.predict(x[first : first + ROWS_AT_A_TIME], k))
         progress.step("answering", x.shape[0], x.shape[0])
-        return TopK(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
+        return joined(parts)
 
     def assigns(self, asked: bool | None, k: int | None = None) -> bool:
         """True if tags are to be assigned: as asked, else where the tagger has learnt it and no k is asked for."""

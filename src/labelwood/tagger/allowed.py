@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +17,14 @@ def allowed_answers(
     ask: Callable[[npt.NDArray[np.int64], int], TopK], allowed: npt.NDArray[np.bool_], n_rows: int, k: int
 ) -> TopK:
     """The k best allowed labels of each row, padded where there are fewer; ask: (rows, width) -> their answers."""
-    answers = empty(n_rows, k)
+    answers, nearness = empty(n_rows, k), None
     open_rows = np.arange(n_rows)
     width = k
     while len(open_rows):
         width = min(width, len(allowed))
         top = ask(open_rows, width)
+        if nearness is None:  # all rows are asked at first
+            nearness = top.nearness
         kept = (top.labels != PAD) & allowed[np.maximum(top.labels, 0)]
         complete = (kept.sum(axis=1) >= k) | (width == len(allowed)) | (top.labels[:, -1] == PAD)
         places = np.cumsum(kept, axis=1) - 1  # where an allowed label goes in its row
@@ -31,4 +34,4 @@ def allowed_answers(
         answers.scores[target] = top.scores[row, column]
         open_rows = open_rows[~complete]
         width *= FACTOR
-    return answers
+    return replace(answers, nearness=nearness)

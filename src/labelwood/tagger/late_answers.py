@@ -16,7 +16,7 @@ from labelwood.models.explanation import Contribution, Explanation, NodeScore
 from labelwood.models.fitted import Fitted
 from labelwood.tagger.kept_rows import KeptRows, text_hashes
 from labelwood.tagger.label_states import LabelStates
-from labelwood.topk import PAD, TopK, empty
+from labelwood.topk import PAD, TopK, empty, joined
 
 ROWS_AT_ONCE = 4_096
 SPARE = 10  # labels asked for beyond those wanted, while some are hidden
@@ -80,7 +80,7 @@ class LateAnswers:
         for begin in range(0, len(texts), ROWS_AT_ONCE):
             chunk = slice(begin, begin + ROWS_AT_ONCE)
             parts.append(self._corrected(self.predict_rows(model, inputs[chunk], x[chunk], k, n_threads), texts[chunk]))
-        return TopK(np.vstack([part.labels for part in parts]), np.vstack([part.scores for part in parts]))
+        return joined(parts)
 
     def predict_rows(
         self, model: Fitted[Any], inputs: sparse.csr_matrix, x: sparse.csr_matrix, k: int, n_threads: int | None
@@ -102,7 +102,7 @@ class LateAnswers:
             # A model that has no more to say answers with padding: asking for more would not help.
             short = (answered < min(k, n_labels)) & (top.labels[:, -1] >= 0)
             if width == n_labels or not short.any():
-                return _best(labels, top.scores, k)
+                return _best(labels, top.scores, k, top.nearness)
             width = min(2 * width, n_labels)
 
     def _with_new(self, top: TopK, x: sparse.csr_matrix, k: int) -> TopK:
@@ -114,7 +114,8 @@ class LateAnswers:
         scores = _scores(top, cosines)
         new = np.tile(self.targets[self.n_model :], (len(top), 1))
         new[cosines <= 0] = PAD
-        return _best(_once(np.hstack([top.labels, new])), np.hstack([top.scores, scores]), k)
+        labels = _once(np.hstack([top.labels, new]))
+        return _best(labels, np.hstack([top.scores, scores]), k, top.nearness)
 
     def _corrected(self, top: TopK, texts: Sequence[str]) -> TopK:
         """The answers, for a text that a person gave labels: these and no others."""
@@ -175,11 +176,16 @@ def _once(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     return np.where(again, PAD, labels)
 
 
-def _best(labels: npt.NDArray[np.int32], scores: npt.NDArray[np.float32], k: int) -> TopK:
+def _best(
+    labels: npt.NDArray[np.int32],
+    scores: npt.NDArray[np.float32],
+    k: int,
+    nearness: npt.NDArray[np.float32] | None,
+) -> TopK:
     """The k best answers of each row, best first; equal scores go to the smaller label."""
     known = np.where(labels >= 0, scores, -np.inf)
     order = np.lexsort((np.where(labels >= 0, labels, np.iinfo(np.int32).max), -known), axis=1)[:, :k]
-    top = empty(len(labels), max(k, order.shape[1]))
+    top = empty(len(labels), max(k, order.shape[1]), nearness)
     top.labels[:, : order.shape[1]] = np.take_along_axis(labels, order, axis=1)
     top.scores[:, : order.shape[1]] = np.take_along_axis(known, order, axis=1)
     return top.cut(k)

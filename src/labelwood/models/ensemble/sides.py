@@ -304,14 +304,15 @@ class Sides:
         n_threads: int | None,
         first: BoostedTrees | None = None,
     ) -> TopK:
-        """The k candidates of every row that the ranker finds most likely, with their probabilities.
+        """The k candidates of every row that the ranker finds most likely, with their probabilities, and its nearness.
 
         first: a ranker whose chances the other one sees.
         """
-        best = empty(rows.shape[0], k)
+        closest = np.empty(rows.shape[0], np.float32)
+        best = empty(rows.shape[0], k, closest)
         asked = self._asked(rows, n_threads)
         before = None if first is None else first.native
-        self._native.top_k(ranker.native, before, *asked, best.labels, best.scores)
+        self._native.top_k(ranker.native, before, *asked, best.labels, best.scores, closest)
         return best
 
     def seen(self, rows: sparse.csr_matrix, model: int) -> sparse.csr_matrix:
