@@ -363,6 +363,11 @@ def shortlist_products(labels: Annotated[NDArray[numpy.int32], dict(shape=(None,
     Fill out with vectors[r] . weights[labels[r, j]] + bias; 0 where the label is -1.
     """
 
+def narrow_shortlists(labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], log_p: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], named: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], unknown: float, out_labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], out_log_p: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Fill in the most likely labels of every row and the named ones; the places beside those of the named ones tell how many.
+    """
+
 class TextRows:
     """
     What the sides see of texts: features, the columns of views, where label names stand.

@@ -23,10 +23,23 @@ from labelwood.models.neural.elias.calibration import (
     product_scoring,
     quality,
 )
-from labelwood.models.neural.elias.ranker import likeliest, ranker_nodes, ranker_options, told_margins, train_ranker
+from labelwood.models.neural.elias.ranker import (
+    UNKNOWN_LOG_P,
+    narrowed,
+    ranker_nodes,
+    ranker_options,
+    told_margins,
+    train_ranker,
+)
 from labelwood.models.neural.elias.search import top_of
-from labelwood.models.neural.elias.settings import ELIASParams
-from labelwood.models.neural.elias.sizes import index_sizes, ranker_candidates, voting_trees
+from labelwood.models.neural.elias.settings import PRESETS, ELIASParams
+from labelwood.models.neural.elias.sizes import (
+    MANY_LABELS,
+    index_sizes,
+    ranked_labels,
+    ranker_candidates,
+    voting_trees,
+)
 from labelwood.progress import SILENT
 from labelwood.topk import TopK
 
@@ -305,12 +318,12 @@ def test_a_ranker_may_learn_from_shortlists_alone(random):
 def test_the_likeliest_labels_of_a_shortlist_stay_in_order():
     labels = np.array([[2, 5, 7, 9], [1, 4, -1, -1]], np.int32)
     log_p = np.array([[-3.0, -1.0, -2.0, -0.5], [-9.0, -8.0, -np.inf, -np.inf]], np.float32)
-    kept, likely = likeliest(labels, log_p, 2)
+    kept, likely = narrowed(labels, log_p, 2)
     assert kept.tolist() == [[5, 9], [1, 4]]
     assert likely.tolist() == [[-1.0, -0.5], [-9.0, -8.0]]
-    assert likeliest(labels, log_p, 3)[0].tolist()[1][:2] == [1, 4]
+    assert narrowed(labels, log_p, 3)[0].tolist()[1][:2] == [1, 4]
     for most in (None, 4, 9):
-        assert likeliest(labels, log_p, most)[0] is labels
+        assert narrowed(labels, log_p, most)[0] is labels
 
 
 def test_margins_of_a_logistic_loss_become_those_with_the_same_probability(random):
@@ -360,3 +373,41 @@ def test_a_logistic_ranker_of_the_first_labels_answers_alike_alone_saved_and_exp
     assert why.score == top.scores[0, 0]
     of_ranker = why.nodes[0]
     assert of_ranker.log_score == pytest.approx(-np.logaddexp(0, -of_ranker.margin), rel=1e-4)
+
+
+def _slowly_narrowed(labels, log_p, most, named):
+    """What `narrowed` gives, label by label."""
+    rows = []
+    for row, its_p, others in zip(labels, log_p, named, strict=True):
+        listed = {int(label): float(p) for label, p in zip(row, its_p, strict=True) if label >= 0}
+        likely = sorted(listed, key=lambda label: -listed[label])[:most]
+        lowest = min(listed.values(), default=UNKNOWN_LOG_P)
+        wanted = {*likely, *(int(label) for label in others if label >= 0)}
+        rows.append([(label, listed.get(label, lowest)) for label in sorted(wanted)])
+    return rows
+
+
+@pytest.mark.parametrize("most", [1, 3, 8, None])
+def test_named_labels_join_the_likeliest_ones_with_what_the_index_thinks_of_them(random, most):
+    n_labels = 40
+    labels, named = np.full((30, 8), -1, np.int32), np.full((30, 5), -1, np.int32)
+    log_p = np.full(labels.shape, -np.inf, np.float32)
+    for row in range(30):
+        n, m = random.integers(0, 9), random.integers(0, 6)
+        labels[row, :n] = np.sort(random.choice(n_labels, n, replace=False))
+        named[row, :m] = random.choice(n_labels, m, replace=False)
+        log_p[row, :n] = -random.permutation(np.arange(1, 9))[:n]
+    found, likely = narrowed(labels, log_p, most, named)
+    assert found.dtype == np.int32
+    assert likely.dtype == np.float32
+    for row, wanted in enumerate(_slowly_narrowed(labels, log_p, most, named)):
+        assert found[row].tolist() == [label for label, _ in wanted] + [-1] * (found.shape[1] - len(wanted))
+        assert likely[row, : len(wanted)].tolist() == [p for _, p in wanted]
+        assert np.all(likely[row, len(wanted) :] == -np.inf)
+
+
+def test_many_labels_are_judged_in_part_and_the_paper_as_printed():
+    assert ranked_labels(ELIASParams(), MANY_LABELS - 1) is None
+    assert ranked_labels(ELIASParams(), MANY_LABELS) == 200
+    assert ranked_labels(ELIASParams(ranker_top=9), MANY_LABELS) == 9
+    assert ranked_labels(ELIASParams(**PRESETS["paper"]), MANY_LABELS) == 100

@@ -8,6 +8,7 @@ import labelwood
 from labelwood.errors import ModelFileError
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.models.neural.elias import tree_votes
+from labelwood.models.neural.elias.search import UnitRows
 from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_forests
 from labelwood.models.persistence import restored, state_of
 from labelwood.progress import SILENT
@@ -160,3 +161,32 @@ def test_one_and_two_threads_give_the_same_folder(rows, tmp_path, monkeypatch):
         labelwood.ELIAS(**{**settings, "n_threads": n_threads}).fit(x, y).save(folder)
         files.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("n_models", [1, 2])
+def test_the_ranker_of_a_part_judges_what_trees_name(rows, tmp_path, n_models):
+    x, y = rows
+    model = labelwood.ELIAS(n_models=n_models, ranker_top=2, **{**QUICK, "candidates": 0}).fit(x, y)
+    state = model.fitted_
+    assert state.judges_votes
+    assert state.votes is not None
+    assert state.votes.weight > 0  # they stay, whatever they weigh
+    told = state.votes.given(x[:20])
+    units = UnitRows(x[:20])
+    for member in state.members:
+        labels, _, margins = state._judged(member, units, 1, told)
+        for row in range(20):
+            assert set(told.labels[row].tolist()) <= set(labels[row].tolist())
+        np.testing.assert_array_equal(margins, state.ranker.margins(units, labels, 1))
+    top = model.predict(x[:20], 40)
+    alone = [model.predict(x[row], 40) for row in range(20)]
+    np.testing.assert_array_equal(np.concatenate([one.scores for one in alone]), top.scores)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(labelwood.load(tmp_path / "model").predict(x[:20], 40).scores, top.scores)
+    label = int(top.labels[0, 0])
+    assert model.explain(x[0], label).score == pytest.approx(float(top.scores[0, 0]))
+    assert "+ labels of the trees" in dict(part_answers(state, x[:20]))
+    fields, arrays = state_of(state)
+    del fields["facts"]["ranker_top"], fields["facts"]["judges_votes"]  # as earlier versions saved it
+    earlier = restored(fields, arrays, "elias")
+    assert (earlier.ranker_top, earlier.judges_votes) == (2, False)

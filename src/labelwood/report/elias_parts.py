@@ -12,7 +12,7 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.neural.elias.calibration import Scoring, log_q
 from labelwood.models.neural.elias.fitted import FittedELIAS
-from labelwood.models.neural.elias.ranker import Ranker, likeliest
+from labelwood.models.neural.elias.ranker import Ranker, narrowed
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
 from labelwood.models.neural.elias.tree_votes import TreeVotes
 from labelwood.topk import TopK
@@ -65,7 +65,7 @@ def _ranked(
 ) -> Iterator[tuple[str, TopK]]:
     member = state.members[0]
     short = member.index.shortlist(rows)
-    judged = likeliest(short.labels, short.log_p, state.settings.ranker_top)
+    judged = narrowed(short.labels, short.log_p, state.ranker_top)
     labels, log_p, margins = ranker.judged(rows, *judged, 0)
     yield "+ ranker", TopK(*top_of(labels, Scoring().base(log_p, log_q(margins)), PLACES))
     if state.candidates:
@@ -74,6 +74,11 @@ def _ranked(
             f"+ {state.candidates} candidates of the ranker",
             TopK(*top_of(labels, Scoring().base(log_p, log_q(margins)), PLACES)),
         )
+    if state.votes is not None and state.judges_votes:
+        named = state.votes.given(rows, n_threads).labels
+        judged = narrowed(short.labels, short.log_p, state.ranker_top, named)
+        labels, log_p, margins = ranker.judged(rows, *judged, state.candidates)
+        yield "+ labels of the trees", TopK(*top_of(labels, Scoring().base(log_p, log_q(margins)), PLACES))
     scoring = member.scoring
     scores = scoring.scores(log_p, log_q(margins), state.trained_on.label_counts[np.maximum(labels, 0)])
     yield "+ calibration", TopK(*top_of(labels, scores, PLACES))

@@ -61,6 +61,20 @@ void products(In2<std::int32_t> labels, In2<float> vectors, In2<float> weights, 
                        static_cast<std::int64_t>(vectors.shape(1)), labels.data(), vectors.data(), weights.data(), bias.data(), n_threads, out.data());
 }
 
+void narrow(In2<std::int32_t> labels, In2<float> log_p, In2<std::int32_t> named, float unknown, Out2<std::int32_t> out_labels,
+            Out2<float> out_log_p) {
+    const std::size_t n_rows = labels.shape(0), room = labels.shape(1), n_named = named.shape(1), width = out_labels.shape(1);
+    if (log_p.shape(0) != n_rows || log_p.shape(1) != room || named.shape(0) != n_rows || out_labels.shape(0) != n_rows ||
+        out_log_p.shape(0) != n_rows || out_log_p.shape(1) != width || width < n_named)
+        throw nb::value_error("shortlists and named labels do not fit");
+    WithoutGil released;
+    std::vector<Scored> memory;
+    for (std::size_t row = 0; row < n_rows; ++row)
+        narrow_row(static_cast<std::int64_t>(room), labels.data() + row * room, log_p.data() + row * room,
+                   static_cast<std::int64_t>(width - n_named), static_cast<std::int64_t>(n_named), named.data() + row * n_named, unknown,
+                   static_cast<std::int64_t>(width), memory, out_labels.data() + row * width, out_log_p.data() + row * width);
+}
+
 }  // namespace
 
 void bind_shortlist(nb::module_& m) {
@@ -70,6 +84,9 @@ void bind_shortlist(nb::module_& m) {
           "Fill labels, paths and path scores of every row's shortlist; forced: (starts, ids) per row, or None.");
     m.def("shortlist_products", &products, nb::arg("labels"), nb::arg("vectors"), nb::arg("weights"), nb::arg("bias"), nb::arg("out"),
           nb::arg("n_threads"), "Fill out with vectors[r] . weights[labels[r, j]] + bias; 0 where the label is -1.");
+    m.def("narrow_shortlists", &narrow, nb::arg("labels"), nb::arg("log_p"), nb::arg("named"), nb::arg("unknown"), nb::arg("out_labels"),
+          nb::arg("out_log_p"),
+          "Fill in the most likely labels of every row and the named ones; the places beside those of the named ones tell how many.");
 }
 
 }  // namespace lw

@@ -94,9 +94,13 @@ void search_rows(const IndexParts& index, std::int64_t n_rows, const std::int64_
                  std::int64_t room, int n_threads, const FoundLabels& found) {
     if (n_threads < 1) n_threads = max_threads();
     const std::int64_t n_groups = (n_rows + kRowsAtOnce - 1) / kRowsAtOnce, dim = index.encoder.table.dim;
-    std::vector<SearchMemory> memories(static_cast<std::size_t>(std::clamp<std::int64_t>(n_groups, 1, n_threads)));
-    parallel_for(n_groups, static_cast<int>(memories.size()), 1, [&](std::int64_t group, int thread) {
-        SearchMemory& memory = memories[static_cast<std::size_t>(thread)];
+    // A row alone finds its memory where the last one left it: to make a table of all labels takes longer than to search.
+    static thread_local SearchMemory kept;
+    SearchMemory& first = kept;
+    const int n_used = static_cast<int>(std::clamp<std::int64_t>(n_groups, 1, n_threads));
+    std::vector<SearchMemory> others(static_cast<std::size_t>(n_used - 1));
+    parallel_for(n_groups, n_used, 1, [&](std::int64_t group, int thread) {
+        SearchMemory& memory = thread ? others[static_cast<std::size_t>(thread - 1)] : first;
         const std::int64_t row = group * kRowsAtOnce, n = std::min(kRowsAtOnce, n_rows - row);
         const std::vector<float>& vectors = encode(index.encoder, row, n, indptr, columns, values, memory);
         layer(vectors, n, index.clusters, index.cluster_bias, memory.scores);

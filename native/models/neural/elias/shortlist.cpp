@@ -1,6 +1,7 @@
 #include "models/neural/elias/shortlist.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,7 @@ void cut(const Forced& forced, std::int64_t row, std::int64_t room, PathMemory& 
 
 void shortlist_row(const EdgeTable& edges, const Forced& forced, std::int64_t row, const float* cluster_scores, std::int32_t beam,
                    std::int64_t room, PathMemory& memory, std::int32_t* labels, std::int64_t* paths, float* scores) {
-    if (memory.best.empty()) {
+    if (static_cast<std::int64_t>(memory.best.size()) < edges.n_labels) {
         memory.best.assign(static_cast<std::size_t>(edges.n_labels), -1.0f);
         memory.path.resize(static_cast<std::size_t>(edges.n_labels));
         memory.kept.assign(static_cast<std::size_t>(edges.n_labels), 0);
@@ -88,6 +89,36 @@ void shortlist_rows(const EdgeTable& edges, const Forced& forced, std::int64_t n
         shortlist_row(edges, forced, row, cluster_scores + row * edges.n_clusters, beam, room, memories[static_cast<std::size_t>(thread)],
                       labels + row * room, paths + row * room, scores + row * room);
     });
+}
+
+void narrow_row(std::int64_t room, const std::int32_t* labels, const float* log_p, std::int64_t most, std::int64_t n_named,
+                const std::int32_t* named, float unknown, std::int64_t width, std::vector<Scored>& memory, std::int32_t* out_labels,
+                float* out_log_p) {
+    memory.clear();
+    float lowest = std::numeric_limits<float>::infinity();
+    for (std::int64_t j = 0; j < room && labels[j] >= 0; ++j) {
+        memory.push_back({log_p[j], labels[j]});
+        lowest = std::min(lowest, log_p[j]);
+    }
+    const std::int64_t n_own = static_cast<std::int64_t>(memory.size());
+    if (n_own == 0) lowest = unknown;
+    if (most < n_own) {
+        std::nth_element(memory.begin(), memory.begin() + most, memory.end(), better);
+        memory.resize(static_cast<std::size_t>(most));
+    }
+    for (std::int64_t i = 0; i < n_named && named[i] >= 0; ++i) {
+        const std::int32_t* at = std::lower_bound(labels, labels + n_own, named[i]);
+        const bool listed = at != labels + n_own && *at == named[i];
+        memory.push_back({listed ? log_p[at - labels] : lowest, named[i]});
+    }
+    std::sort(memory.begin(), memory.end(), [](const Scored& a, const Scored& b) { return a.label < b.label; });
+    // A label that is likely and named has the same log p twice.
+    const auto end = std::unique(memory.begin(), memory.end(), [](const Scored& a, const Scored& b) { return a.label == b.label; });
+    const std::int64_t n = end - memory.begin();
+    for (std::int64_t j = 0; j < width; ++j) {
+        out_labels[j] = j < n ? memory[static_cast<std::size_t>(j)].label : -1;
+        out_log_p[j] = j < n ? memory[static_cast<std::size_t>(j)].score : -std::numeric_limits<float>::infinity();
+    }
 }
 
 void shortlist_products(std::int64_t n_rows, std::int64_t room, std::int64_t dim, const std::int32_t* labels, const float* vectors,

@@ -42,6 +42,13 @@ void shortlist_rows(const EdgeTable& edges, const Forced& forced, std::int64_t n
 void shortlist_row(const EdgeTable& edges, const Forced& forced, std::int64_t row, const float* cluster_scores, std::int32_t beam,
                    std::int64_t room, PathMemory& memory, std::int32_t* labels, std::int64_t* paths, float* scores);
 
+// Writes the `most` most likely labels of a row's shortlist (`room` labels, rising, -1 last; equally likely: the smaller one)
+// and the labels that others name (each once, -1 last), rising and padded with -1 and -inf up to `width` places, which must
+// hold them all. A named label keeps its log p if the shortlist has it; else it gets the least one there, `unknown` if empty.
+void narrow_row(std::int64_t room, const std::int32_t* labels, const float* log_p, std::int64_t most, std::int64_t n_named,
+                const std::int32_t* named, float unknown, std::int64_t width, std::vector<Scored>& memory, std::int32_t* out_labels,
+                float* out_log_p);
+
 // out[r, j] = vectors[r] . weights[labels[r, j]] + bias; 0 at padding. The order of the sum is fixed.
 void shortlist_products(std::int64_t n_rows, std::int64_t room, std::int64_t dim, const std::int32_t* labels, const float* vectors,
                         const float* weights, const float* bias, int n_threads, float* out);

@@ -78,7 +78,8 @@ class FittedELIAS(Fitted[ELIASParams]):
     """Indexes with their scorings, and what judges their shortlists.
 
     partition: the first cluster of every label. ranker, votes, zero_shot, reader: None where the settings or the
-    held-out rows want none. candidates: labels that the ranker adds to a shortlist. C: the ranker's cost of an error.
+    held-out rows want none. candidates: labels that the ranker adds to a shortlist. ranker_top: labels of a shortlist
+    that it judges, None: all; judges_votes: those that the trees name join them. C: the ranker's cost of an error.
     held_out: FIGURES. first_stage: the first index as it was after stage 1, to compare with, with its reader if the
     text encoder learned too, and told: what training has to say; none is saved, so a loaded or copied state has none.
     Rows are what `inputs` gives: features, text vectors, or both.
@@ -92,6 +93,8 @@ class FittedELIAS(Fitted[ELIASParams]):
     zero_shot: ZeroShot | None
     reader: TextReader | None
     candidates: int
+    ranker_top: int | None
+    judges_votes: bool
     C: float
     held_out: Arrays
     first_stage: LearnedIndex | None = None
@@ -147,32 +150,37 @@ class FittedELIAS(Fitted[ELIASParams]):
             labels[:, : best.shape[1]], scores[:, : best.shape[1]] = best, best_scores
             return
         member = self.members[0]
-        short, log_p, margins = self._judged(member, UnitRows(x), n_threads)
+        top = None if self.votes is None else self.votes.given(x, n_threads)
+        short, log_p, margins = self._judged(member, UnitRows(x), n_threads, top)
         votes = None
-        if self.votes is not None:
-            top = self.votes.given(x, n_threads)
+        if self.votes is not None and top is not None:
             votes = self.votes.weight, top.labels, top.scores
         member.scoring.fill_top((short, log_p), margins, self.trained_on.label_counts, labels, scores, votes)
 
-    def _judged(self, member: Member, rows: UnitRows, n_threads: int | None) -> tuple[Int32, Floats, Floats | None]:
-        return judged_rows(member.index, self.ranker, rows, self.candidates, n_threads, self.settings.ranker_top)
+    def _judged(
+        self, member: Member, rows: UnitRows, n_threads: int | None, voted: TopK | None
+    ) -> tuple[Int32, Floats, Floats | None]:
+        """What `judged_rows` gives; voted: what the trees say, None without trees."""
+        named = voted.labels if voted is not None and self.judges_votes else None
+        return judged_rows(member.index, self.ranker, rows, self.candidates, n_threads, self.ranker_top, named)
 
     def _scored(self, x: sparse.csr_matrix, n_threads: int | None) -> Scored:
         """(labels ascending with -1 last, scores), both (n, m): what any member shortlists, with mean scores."""
         rows = UnitRows(x)
-        of_members = [self._member_scores(member, rows, n_threads)[:2] for member in self.members]
+        voted = None if self.votes is None else self.votes.given(x, n_threads)
+        of_members = [self._member_scores(member, rows, n_threads, voted)[:2] for member in self.members]
         labels, scores = of_members[0] if len(of_members) == 1 else mean_scores(of_members)
-        if self.votes is not None:
-            labels, scores = self.votes.added(x, labels, scores, n_threads)
+        if self.votes is not None and voted is not None:
+            labels, scores = self.votes.mixed_with(voted, labels, scores)
         if self.zero_shot is None:
             return labels, scores
         return self.zero_shot.added(labels, scores, self._text_vectors(x), n_threads)
 
     def _member_scores(
-        self, member: Member, rows: UnitRows, n_threads: int | None
+        self, member: Member, rows: UnitRows, n_threads: int | None, voted: TopK | None
     ) -> tuple[Int32, npt.NDArray[np.float64], Floats]:
         """(labels, scores, log p of the index) of the rows' shortlists."""
-        labels, log_p, margins = self._judged(member, rows, n_threads)
+        labels, log_p, margins = self._judged(member, rows, n_threads, voted)
         logs = None if margins is None else log_q(margins)
         counts = self.trained_on.label_counts[np.maximum(labels, 0)]
         return labels, member.scoring.scores(log_p, logs, counts), log_p
@@ -198,9 +206,10 @@ class FittedELIAS(Fitted[ELIASParams]):
         rows = UnitRows(row)
         of_ranker = ranker_reasons(self.ranker, row, label)
         of_trees = 0.0 if self.votes is None else self.votes.weight
+        voted = None if self.votes is None else self.votes.given(row, n_threads)
         shares = []
         for place, member in enumerate(self.members, start=1):
-            labels, scores, log_p = self._member_scores(member, rows, n_threads)
+            labels, scores, log_p = self._member_scores(member, rows, n_threads, voted)
             at = np.flatnonzero(labels[0] == label)
             likely, its_score = (float(log_p[0, at[0]]), float(scores[0, at[0]])) if len(at) else (None, 0.0)
             why = index_reasons(label, member.scoring, of_ranker, likely, its_score, self.settings.ranker_loss)
@@ -291,6 +300,8 @@ class FittedELIAS(Fitted[ELIASParams]):
         facts: dict[str, Any] = {
             "inserted": [member.n_inserted for member in self.members],
             "candidates": self.candidates,
+            "ranker_top": self.ranker_top,
+            "judges_votes": self.judges_votes,
             "C": self.C,
         }
         if self.reader is not None:
@@ -319,8 +330,12 @@ class FittedELIAS(Fitted[ELIASParams]):
             zero_shot = ZeroShot.from_arrays(part(_ZERO_SHOT, arrays))
         if "trees" in facts:
             votes = TreeVotes.restored(facts["trees"], part(_TREES, arrays), n_columns, n_labels)
-        # Earlier versions had no candidates, and the cost among the settings.
-        told = {"candidates": 0, "C": settings.C or 0.0, **facts}
+        # Earlier versions had no candidates, judged no votes, and had the rest among the settings.
+        defaults = {"candidates": 0, "C": settings.C or 0.0, "ranker_top": settings.ranker_top, "judges_votes": False}
+        told = {**defaults, **facts}
+        if not isinstance(told["judges_votes"], bool):
+            raise ModelFileError(f"elias: 'judges_votes' must be true or false, but is {told['judges_votes']!r:.60}")
+        most = told["ranker_top"]
         return cls(
             settings,
             trained_on,
@@ -340,6 +355,8 @@ class FittedELIAS(Fitted[ELIASParams]):
             zero_shot=zero_shot,
             reader=reader,
             candidates=whole_number(told, "candidates", 0, n_labels, "elias"),
+            ranker_top=None if most is None else whole_number(told, "ranker_top", 1, 2**31 - 1, "elias"),
+            judges_votes=told["judges_votes"],
             C=number(told, "C", 0, "elias"),
             held_out=part(_FIGURES, arrays),
         )

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.models.linear.cost_choice import DEFAULT_COST, RowNumbers, chosen_cost, is_worth_choosing
 from labelwood.models.linear.part_training import train_in_parts
@@ -136,28 +137,33 @@ def judged_rows(
     n_candidates: int,
     n_threads: int | None,
     most: int | None = None,
+    named: Int32 | None = None,
 ) -> tuple[Int32, Floats, Floats | None]:
     """(labels, log p, margins of the ranker if there is one) of the rows' shortlists.
 
-    most: with a ranker, so many labels of a shortlist, the most likely ones; None: all.
+    most: with a ranker, so many labels of a shortlist, the most likely ones; None: all. named (n, m): labels that join.
     """
     short = index.shortlist(rows, n_threads=n_threads)
     if ranker is None:
         return short.labels, short.log_p, None
-    return ranker.judged(rows, *likeliest(short.labels, short.log_p, most), n_candidates, n_threads)
+    return ranker.judged(rows, *narrowed(short.labels, short.log_p, most, named), n_candidates, n_threads)
 
 
-def likeliest(labels: Int32, log_p: Floats, most: int | None) -> tuple[Int32, Floats]:
-    """The most likely labels of shortlists (n, room), in ascending order with -1 last; most None: all."""
-    room = labels.shape[1]
-    if most is None or most >= room:
-        return labels, log_p
-    unlikely = np.where(labels < 0, np.inf, -log_p)
-    places = np.sort(np.argpartition(unlikely, most - 1, axis=1)[:, :most], axis=1)  # in the order they had
-    return (
-        np.ascontiguousarray(np.take_along_axis(labels, places, axis=1)),
-        np.ascontiguousarray(np.take_along_axis(log_p, places, axis=1)),
-    )
+def narrowed(labels: Int32, log_p: Floats, most: int | None, named: Int32 | None = None) -> tuple[Int32, Floats]:
+    """(labels rising, -1 last; log p): the most likely of shortlists (n, room), and the labels (n, m) named by others.
+
+    most None: all. A named label that is not on the row's shortlist is as likely, to the index, as the least likely one
+    there.
+    """
+    n_rows, room = labels.shape
+    if named is None:
+        if most is None or most >= room:
+            return labels, log_p
+        named = np.empty((n_rows, 0), np.int32)
+    shape = (n_rows, (room if most is None else min(most, room)) + named.shape[1])
+    kept, likely = np.empty(shape, np.int32), np.empty(shape, np.float32)
+    _native.narrow_shortlists(labels, log_p, named, UNKNOWN_LOG_P, kept, likely)
+    return kept, likely
 
 
 @dataclass(frozen=True)

@@ -117,9 +117,12 @@ class ELIASParams(Params):
     )
     ranker_loss: str = param(SQUARED_HINGE, "ranker: what an error costs; logistic: q is its sigmoid", choices=LOSSES)
     ranker_top: int | None = param(
-        None, "ranker: the most likely labels of a shortlist that it judges, the rest is dropped; None: all", low=1,
+        None,
+        "ranker: the most likely labels of a shortlist that it judges, beside those that trees name; the rest is "
+        "dropped; None: all, 200 from 50,000 labels on",
+        low=1,
         kind=int,
-    )  # fmt: skip
+    )
     trees: int | None = param(
         None,
         "linear trees that vote beside the ranker if held-out rows want them; None: as many as indexes, three at least "

@@ -20,6 +20,7 @@ MAX_KAPPA = 1000
 MANY_LABELS = 50_000  # from here on most labels have a few rows, and trees lend them those of their group
 TREES_OF_MANY = 3
 CANDIDATES = 50
+RANKED_OF_MANY = 200  # labels of a shortlist that a ranker of many labels judges
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,13 @@ def ranker_candidates(settings: ELIASParams, n_labels: int) -> int:
     if wanted is None:
         wanted = CANDIDATES if n_labels < MANY_LABELS else 0
     return min(wanted, n_labels)
+
+
+def ranked_labels(settings: ELIASParams, n_labels: int) -> int | None:
+    """The labels of a shortlist that the ranker judges, the most likely ones: as asked for; None: all of them."""
+    if settings.ranker_top is None and n_labels >= MANY_LABELS:
+        return RANKED_OF_MANY
+    return settings.ranker_top
 
 
 def batch_size(n_rows: int) -> int:

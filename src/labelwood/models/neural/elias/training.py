@@ -13,6 +13,7 @@ from scipy import sparse
 from labelwood.errors import DataError, ParamError
 from labelwood.matrices import normalized_rows
 from labelwood.models.fit_input import FitInput
+from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.models.linear.weight_blocks import training_memory
 from labelwood.models.mixing import mean_scores
@@ -28,6 +29,7 @@ from labelwood.models.neural.elias.calibration import (
 )
 from labelwood.models.neural.elias.fitted import FittedELIAS, Member
 from labelwood.models.neural.elias.gain import index_gain
+from labelwood.models.neural.elias.index import Int32
 from labelwood.models.neural.elias.inputs import (
     BOTH,
     BOW,
@@ -42,8 +44,14 @@ from labelwood.models.neural.elias.inputs import (
 from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
 from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams, with_encoder
-from labelwood.models.neural.elias.sizes import batch_size, index_sizes, ranker_candidates, voting_trees
-from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests
+from labelwood.models.neural.elias.sizes import (
+    batch_size,
+    index_sizes,
+    ranked_labels,
+    ranker_candidates,
+    voting_trees,
+)
+from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests, votes_of
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.runtime import require_torch
 from labelwood.storage.schema import Arrays
@@ -141,6 +149,8 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
         zero_shot=chosen.zero_shot,
         reader=read.reader,
         candidates=candidates,
+        ranker_top=ranked_labels(settings, data.n_labels),
+        judges_votes=chosen.votes is not None and ranked_labels(settings, data.n_labels) is not None,
         C=0.0 if plan is None else plan.cost,
         held_out=chosen.figures,
         first_stage=stages[0].first,
@@ -244,11 +254,17 @@ def _choose(
     kept_rows, kept_y = read.rows[read.kept], data.y[read.kept]
     # Of the rows learned from: a label counted in the rows held out would tell that one of these has it.
     counts = np.bincount(data.y[read.trained].indices, minlength=data.n_labels).astype(np.int64)
-    choices = [_chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings) for index in indexes]
+    most = ranked_labels(settings, data.n_labels)
+    trial = _trial_forests(settings, data, read) if settings.ranker and settings.trees != 0 else ()
+    named = votes_of(trial, kept_rows, settings.n_threads).labels if trial and most is not None else None
+    choices = [
+        _chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings, most, named)
+        for index in indexes
+    ]
     scored = mean_scores([scores for _, scores in choices])
     votes = None
-    if settings.ranker and settings.trees != 0:
-        votes, scored = _votes(settings, data, read, scored)
+    if trial:
+        votes, scored = _votes(settings, data, read, scored, trial, needed=named is not None)
     pairs = held_out(scored[0], scored[1].astype(np.float32), None, kept_y)
     if zero_shot is not None:
         zero_shot = zero_shot.on_the_scale_of(scored[1], pairs.truth)
@@ -267,16 +283,33 @@ def _told_gain(
     return (gain.sentence(same_columns=settings.encoder == BOW),)
 
 
-def _votes(settings: ELIASParams, data: FitInput, read: ReadRows, scored: Scored) -> tuple[TreeVotes | None, Scored]:
-    """(linear trees that vote, if the rows held out want them; what these rows score then)."""
-    n_trees = voting_trees(settings, data.n_labels)
-    of_trees = LinearTreeParams(n_trees=n_trees, seed=settings.seed, n_threads=settings.n_threads)
-    rows, y, trained, kept = read.rows, data.y, read.trained, read.kept
-    trial = trained_forests(rows[trained], y[trained], read.views, of_trees, data.progress)
-    weight = chosen_weight(trial, rows[kept], y[kept], scored, settings.n_threads)
+def _of_trees(settings: ELIASParams, n_labels: int) -> LinearTreeParams:
+    n_trees = voting_trees(settings, n_labels)
+    return LinearTreeParams(n_trees=n_trees, seed=settings.seed, n_threads=settings.n_threads)
+
+
+def _trial_forests(settings: ELIASParams, data: FitInput, read: ReadRows) -> tuple[FittedLinearTree, ...]:
+    """Linear trees of the rows that are not held out."""
+    trained = read.trained
+    of_trees = _of_trees(settings, data.n_labels)
+    return trained_forests(read.rows[trained], data.y[trained], read.views, of_trees, data.progress)
+
+
+def _votes(
+    settings: ELIASParams,
+    data: FitInput,
+    read: ReadRows,
+    scored: Scored,
+    trial: tuple[FittedLinearTree, ...],
+    *,
+    needed: bool,
+) -> tuple[TreeVotes | None, Scored]:
+    """(linear trees that vote, if the rows held out want them or they are needed; what these rows score then)."""
+    rows, y, kept = read.rows, data.y, read.kept
+    weight = chosen_weight(trial, rows[kept], y[kept], scored, settings.n_threads, needed=needed)
     if not weight:
         return None, scored
-    forests = trained_forests(rows, y, read.views, of_trees, data.progress)
+    forests = trained_forests(rows, y, read.views, _of_trees(settings, data.n_labels), data.progress)
     return TreeVotes(forests, weight), TreeVotes(trial, weight).added(rows[kept], *scored, settings.n_threads)
 
 
@@ -288,9 +321,11 @@ def _chosen_scoring(
     y: sparse.csr_matrix,
     counts: Counts,
     settings: ELIASParams,
+    most: int | None,
+    named: Int32 | None,
 ) -> tuple[Scoring, Scored]:
     """(scoring of one index, chosen on held-out rows; their labels and scores)."""
-    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads, settings.ranker_top)
+    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads, most, named)
     logs = None if margins is None else log_q(margins)
     pairs = held_out(labels, log_p, logs, y)
     choose = product_scoring if settings.scoring == PRODUCT else choose_scoring

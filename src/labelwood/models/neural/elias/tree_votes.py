@@ -48,13 +48,17 @@ class TreeVotes:
         """The number of all trees."""
         return sum(len(forest.trees) for forest in self.forests)
 
+    def mixed_with(self, voted: TopK, labels: Int32, scores: Doubles) -> Scored:
+        """(labels rising, -1 last; scores): the weighted sum of the given scores (n, m) and those that `given` told."""
+        return _mixed((labels, scores), _scored(voted), self.weight)
+
     def added(self, x: sparse.csr_matrix, labels: Int32, scores: Doubles, n_threads: int | None = None) -> Scored:
-        """(labels rising, -1 last; scores): the weighted sum of the given scores (n, m) and those of the trees."""
-        return _mixed((labels, scores), _scored(self.given(x, n_threads)), self.weight)
+        """What `mixed_with` gives with the votes for rows x."""
+        return self.mixed_with(self.given(x, n_threads), labels, scores)
 
     def given(self, x: sparse.csr_matrix, n_threads: int | None = None) -> TopK:
         """What the trees say of the rows (n, n_inputs), before it is weighted."""
-        return _said(self.forests, x, n_threads)
+        return votes_of(self.forests, x, n_threads)
 
     def explain(self, row: sparse.csr_matrix, label: int, n_threads: int | None = None) -> Explanation:
         """Why the trees give one row the label what `given` tells; a forest that does not name it gives 0."""
@@ -118,15 +122,20 @@ def chosen_weight(
     y: sparse.csr_matrix,
     scored: Scored,
     n_threads: int | None = None,
+    *,
+    needed: bool = False,
 ) -> float:
-    """The weight of the trees' scores beside those of held-out rows x with labels y: what ranks these best."""
-    voted = _scored(_said(forests, x, n_threads))
+    """The weight of the trees' scores beside those of held-out rows x with labels y: what ranks these best.
+
+    needed: the ranker judges the labels that trees name, so they stay and have some weight.
+    """
+    voted = _scored(votes_of(forests, x, n_threads))
 
     def judged(weight: float) -> float:
         labels, scores = _mixed(scored, voted, weight)
         return quality(held_out(labels, scores.astype(np.float32), None, y), scores)
 
-    return max(WEIGHTS, key=judged)
+    return max(WEIGHTS[1:] if needed else WEIGHTS, key=judged)
 
 
 def _checked_facts(facts: Any) -> Mapping[str, Any]:
@@ -141,7 +150,7 @@ def _checked_facts(facts: Any) -> Mapping[str, Any]:
     return facts
 
 
-def _said(forests: Sequence[FittedLinearTree], x: sparse.csr_matrix, n_threads: int | None) -> TopK:
+def votes_of(forests: Sequence[FittedLinearTree], x: sparse.csr_matrix, n_threads: int | None) -> TopK:
     """The mean of the forests' scores; a label that a forest does not name scores 0 there."""
     answers = [_answers(forest, x, n_threads) for forest in forests]
     if len(answers) == 1:
