@@ -136,6 +136,19 @@ def unit_scales(x: sparse.csr_matrix) -> np.ndarray[Any, np.dtype[np.float32]] |
     return None
 
 
+def with_fixed_signs(axes: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The columns, each as it is or times -1, so that its largest entry is positive.
+
+    An eigenvector times -1 is one too, and the number of a library's threads may decide which of both comes. Of entries
+    that are equally large but for rounding the first one counts.
+    """
+    if axes.shape[0] == 0:
+        return axes
+    sizes = np.abs(axes)
+    decides = np.argmax(sizes >= (1 - 1e-6) * sizes.max(axis=0), axis=0)
+    return axes * np.where(axes[decides, np.arange(axes.shape[1])] < 0, -1.0, 1.0)
+
+
 def _pieces(starts: Any) -> Iterator[tuple[int, int]]:
     """(first, last) row of pieces with about _PIECE values: what is made of them is twice as wide as they are."""
     first = 0

@@ -93,6 +93,19 @@ def test_netmf_factorises_its_matrix(window, negatives):
     np.testing.assert_allclose(vectors @ vectors.T, axes @ np.diag(np.abs(values)) @ axes.T, atol=1e-5)
 
 
+def test_vectors_do_not_depend_on_the_sign_that_a_library_gives_an_axis(monkeypatch):
+    graph = label_graph(two_groups(), self_weight=1.0)
+    eigh = np.linalg.eigh
+    plain = netmf(graph, 12)
+
+    def turned(matrix):
+        values, axes = eigh(matrix)
+        return values, axes * np.where(np.arange(axes.shape[1]) % 2, -1, 1)
+
+    monkeypatch.setattr(np.linalg, "eigh", turned)
+    np.testing.assert_array_equal(netmf(graph, 12), plain)
+
+
 def test_many_labels_give_nearly_the_exact_vectors(monkeypatch):
     random = np.random.default_rng(1)
     y = np.zeros((3000, 150))

@@ -15,6 +15,7 @@ from labelwood.matrices import (
     row_pointers,
     single_row,
     unit_scales,
+    with_fixed_signs,
 )
 
 DENSE = np.array([[0, 1.5, 0, 2], [0, 0, 0, 0], [3, 0, 0, 0]])
@@ -236,3 +237,12 @@ def test_single_rows(columns, values, message):
     assert single_row([], [], 4).shape == (1, 4)
     assert single_row([0.0, 2.0], [1, 2], 4).indices.tolist() == [0, 2]
     assert single_row([0, 2], [1, 2], 4).toarray().tolist() == [[1, 0, 2, 0]]
+
+
+def test_the_largest_entry_of_an_axis_is_positive_and_of_equal_ones_the_first():
+    axes = np.array([[-3.0, 0.5, 0.0, 0.7], [1.0, 0.2, 0.0, -0.7 - 1e-12]])
+    for signs in ([1, 1, 1, 1], [-1, -1, -1, -1], [1, -1, 1, -1]):
+        np.testing.assert_array_equal(
+            with_fixed_signs(axes * signs), [[3.0, 0.5, 0.0, 0.7], [-1.0, 0.2, 0.0, -0.7 - 1e-12]]
+        )
+    assert with_fixed_signs(np.empty((0, 2))).shape == (0, 2)

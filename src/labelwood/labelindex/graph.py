@@ -16,7 +16,7 @@ from labelwood import _native
 from labelwood.data.keyed_random import keyed_bits, keyed_uniform
 from labelwood.errors import DataError, ParamError
 from labelwood.labelspace.cooccurrence import cooccurrence
-from labelwood.matrices import as_labels, column_ids, row_pointers
+from labelwood.matrices import as_labels, column_ids, row_pointers, with_fixed_signs
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
@@ -200,7 +200,7 @@ def _decomposed(parts: list[Any], dim: int, seed: int) -> Float64:
     best = np.argsort(-np.abs(values), kind="stable")[:dim]
     sizes = np.abs(values[best])
     real = sizes > 1e-9 * max(float(sizes[0]), 1e-300)  # beyond the rank there are only rounding errors
-    kept: Float64 = axes[:, best[real]] * np.sqrt(sizes[real])
+    kept: Float64 = with_fixed_signs(axes[:, best[real]]) * np.sqrt(sizes[real])
     lengths = np.einsum("ij,ij->i", kept, kept)
     kept[lengths <= np.maximum(_LEAST_SHARE * diagonal, 1e-9 * lengths.max(initial=0.0))] = 0
     return kept

@@ -9,6 +9,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
+from labelwood.matrices import with_fixed_signs
+
 Floats = npt.NDArray[np.float32]
 
 
@@ -24,8 +26,7 @@ def linear_encoding(x: sparse.csr_matrix, dim: int, seed: int) -> Floats:
     start = np.random.default_rng(seed).standard_normal(min(x.shape))
     _, values, rows = svds(x.astype(np.float64), k=min(dim, most), v0=start)
     kept: Any = rows[np.argsort(-values, kind="stable")].T
-    signs = np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
-    return np.ascontiguousarray(kept * np.where(signs == 0, 1, signs), np.float32)
+    return np.ascontiguousarray(with_fixed_signs(kept), np.float32)
 
 
 def encoded(x: sparse.csr_matrix, encoder: Floats) -> sparse.csr_matrix:

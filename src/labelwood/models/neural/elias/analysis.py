@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwood.matrices import with_fixed_signs
 from labelwood.models.neural.elias.index import PAD, Floats, Int32
 
 Doubles = npt.NDArray[np.float64]
@@ -67,5 +68,5 @@ def plane(vectors: Floats) -> Doubles:
     """The vectors (n, dim) on the plane of their two largest principal components, (n, 2)."""
     centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)
-    places: Doubles = centred @ axes[:, ::-1][:, :2]
+    places: Doubles = centred @ with_fixed_signs(axes[:, ::-1][:, :2])
     return places if places.shape[1] == 2 else np.pad(places, ((0, 0), (0, 2 - places.shape[1])))
