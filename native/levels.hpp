@@ -6,7 +6,7 @@
 #include "models/ensemble/byte_table.hpp"
 #include "models/hsoftmax/hsoftmax.hpp"
 #include "models/linear/blocks.hpp"
-#include "models/linear/row_index.hpp"
+#include "models/linear/feature_rows.hpp"
 #include "models/linear/solver.hpp"
 #include "models/neural/dense_rows.hpp"
 
@@ -16,7 +16,7 @@ struct Kernels {
     const char* level;
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
-    void (*score_indexed)(const WeightBlocks&, const RowIndex&, const Query&, float*);
+    void (*score_feature_rows)(const WeightBlocks&, const FeatureRows&, const Query&, float*, float*);
     void (*ask_for_words)(const WeightBlocks&, std::int64_t, const Query&);
     void (*ask_for_codes)(const WeightBlocks&, std::int64_t, const Query&);
     int (*at_least)(const float*, int, float, std::uint8_t*);
@@ -37,7 +37,7 @@ struct Kernels {
     namespace name {                                                                                            \
     int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
-    void score_indexed(const WeightBlocks&, const RowIndex&, const Query&, float*);                             \
+    void score_feature_rows(const WeightBlocks&, const FeatureRows&, const Query&, float*, float*);             \
     void ask_for_words(const WeightBlocks&, std::int64_t, const Query&);                                        \
     void ask_for_codes(const WeightBlocks&, std::int64_t, const Query&);                                        \
     int at_least(const float*, int, float, std::uint8_t*);                                                      \

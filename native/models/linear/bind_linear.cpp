@@ -85,7 +85,7 @@ void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t>
 struct TreeHolder {
     In<std::int32_t> first_child, n_children, first_label, n_labels_in, label_order;
     In<std::int64_t> first_block;
-    RowIndexArrays root_rows;
+    FeatureRowsArrays root_rows;
     SearchTree view{};
 
     TreeHolder(const BlocksHolder& blocks, In<std::int32_t> first_child, In<std::int32_t> n_children, In<std::int32_t> first_label,
@@ -114,8 +114,8 @@ struct TreeHolder {
         for (std::size_t n = 0; n < n_nodes; ++n) view.lone_labels = view.lone_labels || view.is_label(static_cast<std::int32_t>(n));
         for (std::int32_t child = 0; child < n_children(0); ++child)
             view.root_of_nodes = view.root_of_nodes && !view.is_label(first_child(0) + child);
-        root_rows = made_row_index(blocks.view, first_block(1));
-        if (!root_rows.code.empty()) view.root_rows = {static_cast<std::int32_t>(first_block(1)), root_rows.offset.data(), root_rows.code.data()};
+        root_rows = made_feature_rows(blocks.view, first_block(1));
+        if (!root_rows.start.empty()) view.root_rows = {static_cast<std::int32_t>(first_block(1)), root_rows.start.data(), root_rows.bytes.data()};
     }
 };
 

@@ -225,8 +225,11 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
 }
 
 // Writes the margins under all children of the root.
-void score_root(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, float* margins) {
-    if (tree.root_rows.n_blocks) return kernels().score_indexed(blocks, tree.root_rows, query, margins);
+void score_root(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, std::vector<float>& room, float* margins) {
+    if (tree.root_rows.n_blocks) {
+        room.resize(static_cast<std::size_t>(tree.root_rows.n_blocks) * kMaxChildren);
+        return kernels().score_feature_rows(blocks, tree.root_rows, query, room.data(), margins);
+    }
     alignas(64) float block_margins[kMaxChildren];
     for (std::int64_t b = 0; b < tree.first_block[1]; ++b) {
         kernels().score_block(blocks, b, query, block_margins);
@@ -270,7 +273,7 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
     const float* root_margins = memory.root_margins;
     if (!root_margins && (best_of_root_first || tree.root_rows.n_blocks)) {
         memory.own_margins.resize(static_cast<std::size_t>(blocks.child_start[tree.first_block[1]]));
-        score_root(blocks, tree, query, memory.own_margins.data());
+        score_root(blocks, tree, query, memory.root_room, memory.own_margins.data());
         root_margins = memory.own_margins.data();
     }
     const bool large = blocks.payload_start[blocks.n_blocks] > kLargePayload;
@@ -341,7 +344,7 @@ constexpr std::int64_t kNumbersTogether = 1 << 20;
 // What a slice of rows needs: the margins under one tree's root and the rows in the order of their best child; then what
 // each tree found for each row.
 struct SliceMemory {
-    std::vector<float> margins;
+    std::vector<float> margins, root_room;
     std::vector<std::pair<std::int64_t, std::int64_t>> order;  // best child, row
     std::vector<std::int32_t> labels, n_found;
     std::vector<float> scores;
@@ -369,7 +372,7 @@ void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, Q
     for (std::int64_t r = begin; r < end; ++r) {
         float* margins = slice.margins.data() + (r - begin) * n_root;
         check_interrupt();
-        score_root(blocks, *tree.tree, query_of(r), margins);
+        score_root(blocks, *tree.tree, query_of(r), slice.root_room, margins);
         slice.order.emplace_back(std::max_element(margins, margins + n_root) - margins, r);
     }
     std::sort(slice.order.begin(), slice.order.end());

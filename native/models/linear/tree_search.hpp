@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/linear/blocks.hpp"
+#include "models/linear/feature_rows.hpp"
 #include "models/linear/link.hpp"
-#include "models/linear/row_index.hpp"
 #include "topk.hpp"
 
 namespace lw {
@@ -25,7 +25,7 @@ struct SearchTree {
     const std::int64_t* first_block;
     bool root_of_nodes;                // the root has children, and none of them is a label
     bool lone_labels;                  // some nodes are labels
-    RowIndex root_rows;                // of the root's blocks; no blocks: there is no index
+    FeatureRows root_rows;             // of the root's blocks; no blocks: there is no copy
 
     bool is_label(std::int32_t node) const { return n_children[node] == 0 && first_block[node] == first_block[node + 1]; }
 };
@@ -51,7 +51,7 @@ struct SearchMemory {
     std::vector<Frontier> frontier, next;
     std::vector<std::uint64_t> closed, ordered_nodes, ordered_labels;
     std::vector<Scored> best, bound;
-    std::vector<float> own_margins;
+    std::vector<float> own_margins, root_room;
     const float* root_margins = nullptr;  // of the row's query under the root's children, if they are known already
 };
 

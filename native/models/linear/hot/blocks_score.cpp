@@ -1,6 +1,6 @@
 // The scores of one row under all classifiers of a block.
 #include "models/linear/blocks.hpp"
-#include "models/linear/row_index.hpp"
+#include "models/linear/feature_rows.hpp"
 #include "simd.hpp"
 
 namespace lw::LW_LEVEL {
@@ -328,56 +328,50 @@ void ask_for_codes(const WeightBlocks& blocks, std::int64_t block, const Query& 
     }
 }
 
-// The scores of the row under all children of the index's blocks. Rows of the next block are asked for while those of one are
-// added: they are many and long where a root is wide.
-void score_indexed(const WeightBlocks& blocks, const RowIndex& index, const Query& query, float* scores) {
-    const int n_steps = (query.n + kTogether - 1) / kTogether;
-    for (std::int32_t q = 0; q < query.n; ++q) {
-        const std::int64_t first = static_cast<std::int64_t>(query.features[q]) * index.n_blocks;
-        __builtin_prefetch(index.offset + first);
-        __builtin_prefetch(index.offset + first + index.n_blocks - 1);
-        __builtin_prefetch(index.code + first);
+// The scores of the row under all children of the copy's blocks. `room` has 256 floats for each block. While the rows of one
+// feature are added, those of the next are asked for, a part with every block: they are many lines where a root is wide.
+void score_feature_rows(const WeightBlocks& blocks, const FeatureRows& rows, const Query& query, float* room, float* scores) {
+    for (std::int32_t q = 0; q < query.n; ++q) __builtin_prefetch(rows.start + query.features[q]);
+    for (std::int32_t b = 0; b < rows.n_blocks; ++b) {
+        const std::int64_t first = blocks.child_start[b], n = blocks.child_start[b + 1] - first;
+        for (std::int64_t c = 0; c < n; ++c) room[b * kMaxChildren + c] = blocks.scale ? 0.0f : blocks.bias[first + c];
     }
-    OnTheWay ways[2];
-    int counts[2];
-    const auto find = [&](std::int32_t b, int step, int side) {
-        OnTheWay& way = ways[side];
-        const std::uint8_t* payload = blocks.payload + blocks.payload_start[b];
-        const RowSizes sizes(static_cast<int>(blocks.child_start[b + 1] - blocks.child_start[b]), blocks.scale != nullptr);
-        const std::int32_t begin = step * kTogether, n = query.n - begin < kTogether ? query.n - begin : kTogether;
-        int end = 0;
-        for (std::int32_t q = 0; q < n; ++q) {
-            const std::int64_t at = static_cast<std::int64_t>(query.features[begin + q]) * index.n_blocks + b;
-            way.place[end] = index.offset[at];
-            way.code[end] = index.code[at];
-            way.which[end] = static_cast<std::uint8_t>(q);
-            const std::uint8_t* row = payload + index.offset[at];
-            // Four lines of a long row; the last byte again and again of a short one, since a loop would end anywhere.
-            const int code = index.code[at], names = code == kFullRow ? 0 : code <= sizes.most_listed ? code : sizes.bitmap;
-            const int last = names + (code == kFullRow ? sizes.n_children : code) * sizes.weight - 1;
-            for (int line = 0; line < 256; line += 64) __builtin_prefetch(row + (line < last ? line : last));
-            end += index.code[at] != 0;
+    const std::uint8_t* const last = rows.bytes + rows.start[blocks.n_features] + kReadAhead;
+    for (std::int32_t q = 0; q < query.n; ++q) {
+        const std::uint64_t begin = rows.start[query.features[q]];
+        const std::int32_t next = query.features[q + 1 < query.n ? q + 1 : q];
+        const std::uint8_t* ask = rows.bytes + rows.start[next];
+        const std::uint64_t n_next = rows.start[next + 1] - rows.start[next];
+        const std::uint64_t each = (n_next / static_cast<std::uint64_t>(rows.n_blocks) & ~63ull) + 64;
+        const std::uint8_t* const ask_end = ask + n_next;
+        if (begin == rows.start[query.features[q] + 1]) {
+            for (; ask < ask_end; ask += 64) __builtin_prefetch(ask);
+            continue;
         }
-        counts[side] = end;
-    };
-    if (n_steps) find(0, 0, 0);
-    alignas(64) float own[kMaxChildren];
-    int side = 0;
-    for (std::int32_t b = 0; b < index.n_blocks; ++b) {
-        const View view = view_of(blocks, b);
-        const std::int64_t first = blocks.child_start[b];
-        const RowSizes sizes(static_cast<int>(blocks.child_start[b + 1] - first), blocks.scale != nullptr);
-        const float* scale = blocks.scale ? blocks.scale + first : nullptr;
-        for (int c = 0; c < sizes.n_children; ++c) own[c] = scale ? 0.0f : blocks.bias[first + c];
-        for (int step = 0; step < n_steps; ++step, side ^= 1) {
-            if (step + 1 < n_steps) {
-                find(b, step + 1, side ^ 1);
-            } else if (b + 1 < index.n_blocks) {
-                find(b + 1, 0, side ^ 1);
+        const std::uint8_t* const codes = rows.bytes + begin;
+        const std::uint8_t* row = codes + rows.n_blocks;
+        const float value = query.values[q];
+        for (std::int32_t b = 0; b < rows.n_blocks; ++b) {
+            const std::uint8_t* const part_end = ask + each < ask_end ? ask + each : ask_end;
+            for (; ask < part_end; ask += 64) __builtin_prefetch(ask);
+            const int code = codes[b];
+            if (code == 0) continue;
+            const RowSizes sizes(static_cast<int>(blocks.child_start[b + 1] - blocks.child_start[b]), blocks.scale != nullptr);
+            const std::uint8_t* weights = row + sizes.names(code);
+            const auto readable = static_cast<std::uint64_t>(last - row);
+            float* own = room + b * kMaxChildren;
+            if (sizes.weight == 1) {
+                add_row(sizes, code, row, readable, reinterpret_cast<const std::int8_t*>(weights), value, own);
+            } else {
+                add_row(sizes, code, row, readable, Halves{weights}, value, own);
             }
-            add_rows(view, sizes, query.values + step * kTogether, counts[side], ways[side], own);
+            row += sizes.row(code);
         }
-        for (int c = 0; c < sizes.n_children; ++c) scores[first + c] = scale ? blocks.bias[first + c] + scale[c] * own[c] : own[c];
+    }
+    for (std::int32_t b = 0; b < rows.n_blocks; ++b) {
+        const std::int64_t first = blocks.child_start[b], n = blocks.child_start[b + 1] - first;
+        const float* own = room + b * kMaxChildren;
+        for (std::int64_t c = 0; c < n; ++c) scores[first + c] = blocks.scale ? blocks.bias[first + c] + blocks.scale[first + c] * own[c] : own[c];
     }
 }
 
