@@ -55,7 +55,7 @@ char* Splitter::room_for(std::string_view text) {
     const std::size_t wanted = text.size() * 3 + 16 + kReadable;
     if (wanted > 0xffffffffu) throw std::length_error("a text is longer than 1.4 GB");
     if (buffer_size_ < wanted) {
-        buffer_ = std::make_unique<char[]>(wanted);
+        buffer_ = std::make_unique_for_overwrite<char[]>(wanted);  // most of it is never touched: zeros would cost pages
         buffer_size_ = wanted;
     }
     return buffer_.get();
