@@ -1,7 +1,7 @@
 """What each part of ELIAS++ adds: stage 1, stage 2, ranker, calibration, the votes of linear trees, ensemble.
 
     python benchmarks/quality/elias_components.py TRAIN [TEST] [--models 3] [--set key=value ...] [--json FILE]
-        [--texts TRAIN_RAW [TEST_RAW] --max-tokens 64]
+        [--texts TRAIN_RAW [TEST_RAW] --max-tokens 64] [--resume FOLDER]
 
 Without TEST, random training rows (--held-out, at most a fifth) are held out and judged: the way to choose settings.
 With TEST the rows of that file are judged. Prints a Markdown table; seconds are processor time. The peak of training is
@@ -18,6 +18,7 @@ import argparse
 import json
 import resource
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from labelwood.matrices import normalized_rows
 from labelwood.models.neural.elias.inputs import BOTH
 from labelwood.progress import Callback
 from labelwood.report.elias_parts import index_answers, part_answers
+from labelwood.storage.steps import resumable
 
 METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@5", "R@10", "R@100")
 
@@ -48,6 +50,7 @@ def main() -> None:
     parser.add_argument("--baselines", action="store_true", help="the linear tree and one-vs-all alone, not ELIAS")
     parser.add_argument("--threads", type=int, help="threads of the linear tree and one-vs-all")
     parser.add_argument("--save", type=Path, help="keep the model in this folder")
+    parser.add_argument("--resume", type=Path, help="keep steps of training in this folder, to go on after a kill")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("--texts", type=Path, nargs="+", metavar="RAW", help="the texts of TRAIN and TEST: use MiniLM")
     parser.add_argument("--max-tokens", type=int, default=128, help="tokens of a text that its vector is made of")
@@ -119,7 +122,8 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
         settings = {"encoder": BOTH, "max_tokens": options.max_tokens, **settings}
     model = labelwood.ELIAS(n_models=options.models, **settings)
     started = time.process_time()
-    model.fit(train, progress=Callback(_tell))
+    with resumable(options.resume) if options.resume else nullcontext():
+        model.fit(train, progress=Callback(_tell))
     seconds = time.process_time() - started
     print(f"trained in {seconds:.0f} CPU s; peak memory so far {_peak():.0f} MB", flush=True)
     if options.save:
@@ -128,10 +132,10 @@ def components(train: labelwood.Dataset, test: labelwood.Dataset, options: Any) 
     x_test, x_first = state.inputs(test.x, test.texts), state.first_inputs(test.x, test.texts)
     for name, top in part_answers(state, x_test, first_x=x_first):
         judge(name, top, None if name in ("stage 1", "+ stage 2") else seconds)
-    rows, index, first = normalized_rows(x_test), state.members[0].index, state.first_stage
+    rows, index, first = normalized_rows(state.views(x_test)[0]), state.members[0].index, state.first_stage
     for beam in options.beams:
         for name, stage in (("stage 1", first), ("+ stage 2", index)):
-            seen = normalized_rows(x_first) if stage is first else rows
+            seen = normalized_rows(state.views(x_first)[0]) if stage is first else rows
             judge(f"{name}, beam {beam}", index_answers(replace(stage, beam=min(beam, len(stage.edges))), seen))
     if options.single:
         _tell_single(model, test, options.single)

@@ -140,6 +140,7 @@ PUBLISHED = {
         "trees": 0,
         "encoder": "auto",  # texts where there are some; figure 2: "the text encoder" is trained end to end
         "text_training": "end-to-end",
+        "own_encoders": True,  # section 4: three models, each with its own
         "pooling": "cls",
         "layer_decay": 1.0,
     },

@@ -54,17 +54,17 @@ def matching(clusters, scores, y, n_clusters):
     return found
 
 
-def blended(log_p, log_q, counts, power_p, power_q, weight, tree):
-    """w T(p, q, base, log(1 + count)) + (1 - w) base of one pair, base = p^a q^b.
+def blended(log_p, log_q, counts, voted, power_p, power_q, weight, tree):
+    """w T(p, q, base, log(1 + count), voted) + (1 - w) base of one pair, base = p^a q^b.
 
-    tree: (feature, threshold, left, value), or None.
+    tree: (feature, threshold, left, value), or None. voted: what others say of the label.
     """
     if not np.isfinite(log_p):
         return 0.0
     base = np.exp(max(-80.0, power_p * float(log_p) + power_q * float(log_q)))
     if tree is None or weight == 0:
         return base
-    asked = (np.exp(float(log_p)), np.exp(max(-80.0, log_q)), base, np.log1p(counts))
+    asked = (np.exp(float(log_p)), np.exp(max(-80.0, log_q)), base, np.log1p(counts), voted)
     feature, threshold, left, value = tree
     node = 0
     while feature[node] >= 0:

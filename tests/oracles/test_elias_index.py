@@ -10,8 +10,9 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.models.neural.elias import index
-from labelwood.models.neural.elias.calibration import RegressionTree, Scoring, log_q
+from labelwood.models.neural.elias.calibration import RegressionTree, Scoring, log_q, voted_scores
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
+from labelwood.topk import TopK
 
 _spec = importlib.util.spec_from_file_location("elias_twin", Path(__file__).with_name("elias_twin.py"))
 twin = importlib.util.module_from_spec(_spec)
@@ -169,7 +170,7 @@ def test_an_index_that_does_not_fit_is_refused(random):
 
 def test_blended_scores_equal_the_twin(random):
     tree = RegressionTree(
-        np.array([2, 3, 0, -1, -1, -1, -1], np.int32),
+        np.array([2, 3, 4, -1, -1, -1, -1], np.int32),
         np.array([0.2, 1.5, 0.4, 0, 0, 0, 0]),
         np.array([1, 3, 5, 0, 0, 0, 0], np.int32),
         np.array([0, 0, 0, 0.1, 0.2, 0.6, 0.9]),
@@ -178,13 +179,16 @@ def test_blended_scores_equal_the_twin(random):
     log_p[0, 3] = -np.inf
     log_p[1, 1] = -1e30
     log_q, counts = -random.exponential(size=(6, 9)), random.integers(0, 9, (6, 9))
+    voted = random.uniform(size=(6, 9))
     for scoring in (Scoring(0.3, 1.0, tree, 0.6), Scoring(1.0, 0.5, tree, 0.0), Scoring(2.0, 1.0)):
-        for q in (log_q, None):
-            found = scoring.scores(log_p, q, counts)
+        for q, votes in ((log_q, voted), (None, voted), (log_q, None)):
+            found = scoring.scores(log_p, q, counts, votes)
             parts = (
                 None if scoring.tree is None else [getattr(tree, n) for n in ("feature", "threshold", "left", "value")]
             )
-            each = zip(log_p.ravel(), (np.zeros(54) if q is None else q.ravel()), counts.ravel(), strict=True)
+            none = np.zeros((6, 9))
+            columns = (log_p, none if q is None else q, counts, none if votes is None else votes)
+            each = zip(*(column.ravel() for column in columns), strict=True)
             expected = [twin.blended(*pair, scoring.power_p, scoring.power_q, scoring.weight, parts) for pair in each]
             np.testing.assert_allclose(found.ravel(), expected, rtol=1e-12)
     with pytest.raises(ValueError, match="leads outside itself"):
@@ -358,9 +362,12 @@ def test_votes_join_the_best_labels():
     voted = np.array([random.choice(30, 6, replace=False) for _ in range(60)]).astype(np.int32)
     voted[20:30, 3:] = -1
     said = np.where(voted < 0, -np.inf, random.uniform(size=voted.shape)).astype(np.float32)
-    scoring = Scoring(0.5, 1.0)
-    own = scoring.scores(log_p, log_q(margins), counts[np.maximum(labels, 0)])
-    for weight in (0.0, 0.3, 1.0):
+    asks = RegressionTree(
+        np.array([4, -1, -1], np.int32), np.array([0.3, 0, 0]), np.array([1, 0, 0], np.int32), np.array([0, 0.1, 0.8])
+    )
+    for weight, scoring in ((0.0, Scoring(0.5, 1.0)), (0.3, Scoring(0.5, 1.0, asks, 0.6)), (1.0, Scoring(0.5, 1.0))):
+        told = voted_scores(labels, TopK(voted, said))
+        own = scoring.scores(log_p, log_q(margins), counts[np.maximum(labels, 0)], told)
         top, best = np.empty((60, 10), np.int32), np.empty((60, 10), np.float32)
         scoring.fill_top((labels, log_p), margins, counts, top, best, (weight, voted, said))
         for row in range(60):

@@ -200,6 +200,64 @@ def test_several_indexes_share_the_encoder_of_the_first(folder, data):
     assert (model.predict(data, 3).labels[:, 0] >= 0).all()
 
 
+@pytest.fixture(scope="module")
+def own(folder, data):
+    return model_of(folder, n_models=2, own_encoders=True, C=1.0).fit(data)
+
+
+def test_every_index_trains_an_encoder_of_its_own(folder, data, own, trained):
+    state = own.fitted_
+    assert state.members[0].reader is None
+    for name, array in trained.fitted_.reader.weights.items():
+        np.testing.assert_array_equal(state.reader.weights[name], array)
+    second = state.members[1].reader
+    assert np.abs(second.weights[FIRST] - state.reader.weights[FIRST]).max() > 1e-4
+    # The second index is what training gives with its seed, from the encoder as it was before the first one learned.
+    kept = model_of(folder, validation=0.0, n_models=2, own_encoders=True).fit(data).fitted_
+    alone = model_of(folder, validation=0.0, seed=1).fit(data).fitted_
+    for name, array in alone.reader.weights.items():
+        np.testing.assert_array_equal(kept.members[1].reader.weights[name], array)
+    np.testing.assert_array_equal(kept.members[1].index.label_weight, alone.members[0].index.label_weight)
+
+
+def test_an_index_with_an_encoder_of_its_own_sees_its_vectors(data, own):
+    state = own.fitted_
+    rows = state.inputs(data.x, data.texts, 1)
+    first, second = state.views(rows)
+    assert rows.shape[1] == 2 + 2 * 32
+    for view, reader in ((first, state.reader), (second, state.members[1].reader)):
+        wanted = joined(data.x, reader.vectors(data.texts, 1), "both")
+        np.testing.assert_array_equal(view.toarray(), wanted.toarray())
+        assert view.has_canonical_format
+    assert labelwood.evaluate(own.predict(data, 3), data.y)["P@1"] > 90
+    why = own.explain(data.take([3]), int(own.predict(data.take([3]), 1).labels[0, 0]))
+    assert why.score == pytest.approx(float(own.predict(data.take([3]), 1).scores[0, 0]))
+    names = [name for name, _ in part_answers(state, rows, 1, first_x=state.first_inputs(data.x, data.texts, 1))]
+    assert names[:2] == ["stage 1", "+ stage 2"]
+    assert names[-1] == "+ ensemble"
+
+
+def test_encoders_of_their_own_are_saved(data, own, tmp_path):
+    own.save(tmp_path / "m")
+    loaded = labelwood.load(tmp_path / "m")
+    for part in ("labels", "scores"):
+        told, wanted = (getattr(model.predict(data, 3), part) for model in (loaded, own))
+        np.testing.assert_array_equal(told, wanted)
+    state = labelwood.load(tmp_path / "m").fitted_
+    member = state.members[1]
+    fewer = replace(member.reader, weights=dict(list(member.reader.weights.items())[1:]))
+    damaged = replace(state, members=(state.members[0], replace(member, reader=fewer)))
+    with pytest.raises(ModelFileError, match="weights of the text encoder are damaged"):
+        labelwood.ELIAS.from_fitted(damaged).predict(data, 3)
+
+
+def test_encoders_of_their_own_need_texts_that_are_learned_from(folder, data):
+    plain = labelwood.ELIAS(n_models=2, own_encoders=True, **SMALL).fit(data.x, data.y)
+    assert plain.fitted_.views(data.x) == (data.x, data.x)
+    frozen = model_of(folder, text_training="frozen", n_models=2, own_encoders=True).fit(data)
+    assert [member.reader for member in frozen.fitted_.members] == [None, None]
+
+
 def test_the_paper_reads_texts_where_there_are_some(folder, data):
     small = {"text_model": folder, "n_models": 1, **SMALL}
     model = labelwood.ELIAS.preset("paper", **small)

@@ -1,5 +1,7 @@
 """Linear trees that vote beside the index and ranker of ELIAS."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +10,7 @@ import labelwood
 from labelwood.errors import ModelFileError
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.models.neural.elias import tree_votes
+from labelwood.models.neural.elias.calibration import RegressionTree, Scoring
 from labelwood.models.neural.elias.search import UnitRows
 from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_forests
 from labelwood.models.persistence import restored, state_of
@@ -174,7 +177,7 @@ def test_the_ranker_of_a_part_judges_what_trees_name(rows, tmp_path, n_models):
     told = state.votes.given(x[:20])
     units = UnitRows(x[:20])
     for member in state.members:
-        labels, _, margins = state._judged(member, units, 1, told)
+        labels, _, margins = state._judged(member, units, units, 1, told)
         for row in range(20):
             assert set(told.labels[row].tolist()) <= set(labels[row].tolist())
         np.testing.assert_array_equal(margins, state.ranker.margins(units, labels, 1))
@@ -185,6 +188,21 @@ def test_the_ranker_of_a_part_judges_what_trees_name(rows, tmp_path, n_models):
     np.testing.assert_array_equal(labelwood.load(tmp_path / "model").predict(x[:20], 40).scores, top.scores)
     label = int(top.labels[0, 0])
     assert model.explain(x[0], label).score == pytest.approx(float(top.scores[0, 0]))
+    # The tree of calibration sees what the trees say.
+    asks = RegressionTree(
+        np.array([4, -1, -1], np.int32), np.full(3, 0.1), np.array([1, 0, 0], np.int32), np.arange(3.0) / 3
+    )
+    members = tuple(replace(member, scoring=Scoring(0.0, 1.0, asks, 1.0)) for member in state.members)
+    seen = labelwood.ELIAS.from_fitted(replace(state, members=members))
+    of_calibration = dict(part_answers(seen.fitted_, x[:20]))["+ calibration"]
+    for row, (labels, scores) in enumerate(zip(told.labels, told.scores, strict=True)):
+        likely = set(labels[(labels >= 0) & (scores > 0.1)].tolist())
+        best = of_calibration.labels[row][of_calibration.scores[row] > 0.5]
+        assert set(best.tolist()) == likely
+    top = seen.predict(x[:20], 40)
+    alone = [seen.predict(x[row], 40) for row in range(20)]
+    np.testing.assert_array_equal(np.concatenate([one.scores for one in alone]), top.scores)
+    assert seen.explain(x[0], label).score == pytest.approx(float(top.scores[0][top.labels[0] == label][0]))
     assert "+ labels of the trees" in dict(part_answers(state, x[:20]))
     fields, arrays = state_of(state)
     del fields["facts"]["ranker_top"], fields["facts"]["judges_votes"]  # as earlier versions saved it

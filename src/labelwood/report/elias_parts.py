@@ -10,7 +10,7 @@ from scipy import sparse
 
 from labelwood.matrices import normalized_rows
 from labelwood.models.linear.fitted_tree import FittedLinearTree
-from labelwood.models.neural.elias.calibration import Scoring, log_q
+from labelwood.models.neural.elias.calibration import Scoring, log_q, voted_scores
 from labelwood.models.neural.elias.fitted import FittedELIAS
 from labelwood.models.neural.elias.ranker import Ranker, narrowed
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
@@ -44,9 +44,10 @@ def part_answers(
 def _some_answers(
     state: FittedELIAS, x: sparse.csr_matrix, n_threads: int | None, first_x: sparse.csr_matrix | None
 ) -> Iterator[tuple[str, TopK]]:
-    rows = normalized_rows(x)
+    rows = normalized_rows(state.views(x)[0])
     if state.first_stage is not None:
-        yield "stage 1", index_answers(state.first_stage, rows if first_x is None else normalized_rows(first_x))
+        first = rows if first_x is None else normalized_rows(state.views(first_x)[0])
+        yield "stage 1", index_answers(state.first_stage, first)
     yield "+ stage 2", index_answers(state.members[0].index, rows)
     if state.ranker is not None:
         yield from _ranked(state, state.ranker, rows, n_threads)
@@ -74,13 +75,15 @@ def _ranked(
             f"+ {state.candidates} candidates of the ranker",
             TopK(*top_of(labels, Scoring().base(log_p, log_q(margins)), PLACES)),
         )
+    told = None
     if state.votes is not None and state.judges_votes:
-        named = state.votes.given(rows, n_threads).labels
-        judged = narrowed(short.labels, short.log_p, state.ranker_top, named)
+        told = state.votes.given(rows, n_threads)
+        judged = narrowed(short.labels, short.log_p, state.ranker_top, told.labels)
         labels, log_p, margins = ranker.judged(rows, *judged, state.candidates)
         yield "+ labels of the trees", TopK(*top_of(labels, Scoring().base(log_p, log_q(margins)), PLACES))
     scoring = member.scoring
-    scores = scoring.scores(log_p, log_q(margins), state.trained_on.label_counts[np.maximum(labels, 0)])
+    others = None if told is None else voted_scores(labels, told)
+    scores = scoring.scores(log_p, log_q(margins), state.trained_on.label_counts[np.maximum(labels, 0)], others)
     yield "+ calibration", TopK(*top_of(labels, scores, PLACES))
     if state.votes is not None:
         voters = state.votes

@@ -116,17 +116,18 @@ struct BlendHolder {
         const std::size_t n_nodes = feature.size();
         bool fine = threshold.size() == n_nodes && left.size() == n_nodes && value.size() == n_nodes;
         for (std::size_t n = 0; fine && n < n_nodes; ++n)  // children come later, so every walk ends
-            fine = feature(n) < 0 || (feature(n) < 4 && left(n) > static_cast<std::int64_t>(n) && left(n) + 1 < static_cast<std::int64_t>(n_nodes));
+            fine = feature(n) < 0 || (feature(n) < kAsked && left(n) > static_cast<std::int64_t>(n) && left(n) + 1 < static_cast<std::int64_t>(n_nodes));
         if (!fine) throw std::invalid_argument("the tree leads outside itself");
         view = {power_p, power_q, weight, {n_nodes ? feature.data() : nullptr, threshold.data(), left.data(), value.data()}};
     }
 
-    void scores(In2<float> log_p, std::optional<In2<double>> log_q, In2<std::int64_t> counts, Out2<double> out) const {
+    void scores(In2<float> log_p, std::optional<In2<double>> log_q, In2<std::int64_t> counts, Out2<double> out,
+                std::optional<In2<double>> voted) const {
         const auto same = [&](const auto& other) { return other.shape(0) == log_p.shape(0) && other.shape(1) == log_p.shape(1); };
-        if (!same(counts) || !same(out) || (log_q && !same(*log_q))) throw std::invalid_argument("the pairs do not fit together");
+        if (!same(counts) || !same(out) || (log_q && !same(*log_q)) || (voted && !same(*voted))) throw std::invalid_argument("the pairs do not fit together");
         WithoutGil released;
-        blend_scores(view, static_cast<std::int64_t>(log_p.size()), log_p.data(), log_q ? log_q->data() : nullptr, counts.data(), lowest,
-                     out.data());
+        blend_scores(view, static_cast<std::int64_t>(log_p.size()), log_p.data(), log_q ? log_q->data() : nullptr, counts.data(),
+                     voted ? voted->data() : nullptr, lowest, out.data());
     }
 
     void top(In2<std::int32_t> labels, In2<float> log_p, std::optional<In2<float>> margins, In<std::int64_t> counts,
@@ -167,10 +168,10 @@ void bind_index_search(nb::module_& m) {
              "beam"_a)
         .def("search", &IndexHolder::search, "starts"_a, "columns"_a, "values"_a, "labels"_a, "log_path"_a, "logits"_a, "log_p"_a,
              "n_threads"_a, "Fill the arrays (n, room) with every row's shortlist; a row has the same bits in any batch.");
-    nb::class_<BlendHolder>(m, "ScoreBlend", "w T(p, q, base, log(1 + count)) + (1 - w) base with base = p^a q^b, T a small tree.")
+    nb::class_<BlendHolder>(m, "ScoreBlend", "w T(p, q, base, log(1 + count), t) + (1 - w) base with base = p^a q^b, T a small tree, t what others vote.")
         .def(nb::init<double, double, double, In<std::int32_t>, In<double>, In<std::int32_t>, In<double>, double>(), "power_p"_a,
              "power_q"_a, "weight"_a, "feature"_a, "threshold"_a, "left"_a, "value"_a, "lowest"_a)
-        .def("scores", &BlendHolder::scores, "log_p"_a, "log_q"_a.none(), "counts"_a, "out"_a, "Fill out with the score of every pair.")
+        .def("scores", &BlendHolder::scores, "log_p"_a, "log_q"_a.none(), "counts"_a, "out"_a, "voted"_a = nb::none(), "Fill out with the score of every pair.")
         .def("top", &BlendHolder::top, "labels"_a, "log_p"_a, "margins"_a.none(), "counts"_a, "top_labels"_a, "top_scores"_a,
              "vote_weight"_a = 0.0, "voted"_a = nb::none(), "vote_scores"_a = nb::none(),
              "Fill in the best labels of every row; counts are those of all labels, margins those of the ranker, votes those of others.");

@@ -35,7 +35,6 @@ void layer(const std::vector<float>& rows, std::int64_t n_rows, const DenseTable
 
 struct SearchMemory {
     std::vector<float> first, linear, inside, last, scores;
-    std::vector<std::int64_t> paths;
     PathMemory walk;
 };
 
@@ -104,12 +103,11 @@ void search_rows(const IndexParts& index, std::int64_t n_rows, const std::int64_
         const std::int64_t row = group * kRowsAtOnce, n = std::min(kRowsAtOnce, n_rows - row);
         const std::vector<float>& vectors = encode(index.encoder, row, n, indptr, columns, values, memory);
         layer(vectors, n, index.clusters, index.cluster_bias, memory.scores);
-        memory.paths.resize(static_cast<std::size_t>(room));
         for (std::int64_t r = 0; r < n; ++r) {
             float* scores = memory.scores.data() + r * index.clusters.dim;
             clamp_softmax(index.clusters.dim, index.alpha, scores);
             const std::int64_t at = (row + r) * room;
-            shortlist_row(index.edges, Forced{}, 0, scores, index.beam, room, memory.walk, found.labels + at, memory.paths.data(),
+            shortlist_row(index.edges, Forced{}, 0, scores, index.beam, room, memory.walk, found.labels + at, nullptr,
                           found.log_path + at);
             shortlist_products(1, room, dim, found.labels + at, vectors.data() + r * dim, index.label_weight, index.label_bias, 1,
                                found.logits + at);
@@ -122,8 +120,8 @@ void search_rows(const IndexParts& index, std::int64_t n_rows, const std::int64_
     });
 }
 
-void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const double* log_q, const std::int64_t* counts, double lowest,
-                  double* scores) {
+void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const double* log_q, const std::int64_t* counts,
+                  const double* voted, double lowest, double* scores) {
     Pulse pulse;
     for (std::int64_t i = 0; i < n; ++i) {
         pulse.beat();
@@ -135,8 +133,8 @@ void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const 
         const double base = std::exp(std::max(lowest, blend.power_p * log_p[i] + blend.power_q * q));
         scores[i] = base;
         if (!blend.tree.feature || blend.weight == 0) continue;
-        const double asked[4] = {std::exp(static_cast<double>(log_p[i])), log_q ? std::exp(std::max(lowest, q)) : 1.0, base,
-                                 std::log1p(static_cast<double>(counts[i]))};
+        const double asked[kAsked] = {std::exp(static_cast<double>(log_p[i])), log_q ? std::exp(std::max(lowest, q)) : 1.0, base,
+                                      std::log1p(static_cast<double>(counts[i])), voted ? voted[i] : 0.0};
         scores[i] = blend.weight * answer(blend.tree, asked) + (1 - blend.weight) * base;
     }
 }
@@ -147,13 +145,20 @@ void blend_top(const Blend& blend, std::int64_t room, const std::int32_t* labels
     const std::size_t n = static_cast<std::size_t>(room);
     memory.log_q.resize(n);
     memory.scores.resize(n);
+    memory.voted.assign(n, 0.0);
+    const std::int32_t* const own_end = std::find(labels, labels + room, -1);
+    for (std::int64_t v = 0; v < votes.n && votes.labels[v] >= 0; ++v) {
+        const std::int32_t* const at = std::lower_bound(labels, own_end, votes.labels[v]);
+        if (at != own_end && *at == votes.labels[v]) memory.voted[static_cast<std::size_t>(at - labels)] = votes.scores[v];
+    }
     memory.counts.resize(n);
     for (std::int64_t j = 0; j < room; ++j) {
         const double lack = margins ? std::max(0.0, 1.0 - static_cast<double>(margins[j])) : 0.0;
         memory.log_q[static_cast<std::size_t>(j)] = -(lack * lack * lack);
         memory.counts[static_cast<std::size_t>(j)] = labels[j] < 0 ? 0 : counts[labels[j]];
     }
-    blend_scores(blend, room, log_p, margins ? memory.log_q.data() : nullptr, memory.counts.data(), lowest, memory.scores.data());
+    blend_scores(blend, room, log_p, margins ? memory.log_q.data() : nullptr, memory.counts.data(), memory.voted.data(), lowest,
+                 memory.scores.data());
     std::vector<Candidate>& found = memory.found;
     found.clear();
     for (std::int64_t j = 0; j < room && labels[j] >= 0; ++j)

@@ -56,10 +56,13 @@ struct Blend {
     AnswerTree tree;  // without data if there is none
 };
 
-// scores[i] = w T(p, q, base, log(1 + count)) + (1 - w) base with base = p^a q^b, its log not below `lowest`; 0 where log p
-// is not finite. log_q may be null (q = 1).
-void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const double* log_q, const std::int64_t* counts, double lowest,
-                  double* scores);
+// The numbers of a pair that an answer tree may ask for: p, q, base, log(1 + count), what others vote.
+inline constexpr int kAsked = 5;
+
+// scores[i] = w T(p, q, base, log(1 + count), t) + (1 - w) base with base = p^a q^b, its log not below `lowest`; 0 where log p
+// is not finite. log_q may be null (q = 1); voted, what others say of the label, too (t = 0).
+void blend_scores(const Blend& blend, std::int64_t n, const float* log_p, const double* log_q, const std::int64_t* counts,
+                  const double* voted, double lowest, double* scores);
 
 // What others say of a row: n labels, each once, -1 last, with scores that count `weight`, where the row's own count the rest.
 struct Votes {
@@ -75,7 +78,7 @@ struct Candidate {
 };
 
 struct BlendMemory {
-    std::vector<double> log_q, scores;
+    std::vector<double> log_q, voted, scores;
     std::vector<std::int64_t> counts;
     std::vector<Candidate> found;
 };

@@ -1,6 +1,8 @@
 #include "models/neural/elias/shortlist.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -11,6 +13,19 @@
 namespace lw {
 namespace {
 
+// Score and id as one number, the larger the better (equal scores: the smaller id): numbers are compared without a jump.
+std::uint64_t key_of(float score, std::int32_t id) {
+    score += 0.0f;  // -0 is 0
+    std::uint32_t bits;
+    std::memcpy(&bits, &score, sizeof bits);
+    const std::uint32_t rising = bits ^ (bits >> 31 ? 0xffffffffu : 0x80000000u);
+    return std::uint64_t{rising} << 32 | static_cast<std::uint32_t>(~id);
+}
+
+std::int32_t id_of(std::uint64_t key) { return static_cast<std::int32_t>(~static_cast<std::uint32_t>(key)); }
+
+// with_paths: also which edge is the best one; scores alone do not need it.
+template <bool with_paths>
 void walk(const EdgeTable& edges, std::int64_t cluster, float score, PathMemory& memory) {
     const std::int64_t first = cluster * edges.width;
     for (std::int64_t p = first; p < first + edges.width && edges.labels[p] >= 0; ++p) {
@@ -19,24 +34,34 @@ void walk(const EdgeTable& edges, std::int64_t cluster, float score, PathMemory&
         float& best = memory.best[label];
         if (best < 0) {
             memory.touched.push_back(label);
-        } else if (path < best || (path == best && p > memory.path[label])) {
+        } else if (path < best || (with_paths && path == best && p > memory.path[label])) {
             continue;
         }
         best = path;
-        memory.path[label] = p;
+        if constexpr (with_paths) memory.path[label] = p;
     }
 }
 
 // The clusters of one row: the best by score (equal scores to the smaller cluster), then the forced ones.
 void choose_clusters(const float* scores, std::int64_t n_clusters, std::int32_t beam, const Forced& forced, std::int64_t row, PathMemory& memory) {
-    memory.order.resize(static_cast<std::size_t>(n_clusters));
-    for (std::int64_t c = 0; c < n_clusters; ++c) memory.order[c] = {scores[c], static_cast<std::int32_t>(c)};
+    std::vector<std::uint64_t>& keys = memory.keys;
+    keys.resize(static_cast<std::size_t>(n_clusters));
+    for (std::int64_t c = 0; c < n_clusters; ++c) keys[static_cast<std::size_t>(c)] = key_of(scores[c], static_cast<std::int32_t>(c));
     const std::int64_t n = std::min<std::int64_t>(beam, n_clusters);
-    std::nth_element(memory.order.begin(), memory.order.begin() + std::max<std::int64_t>(0, n - 1), memory.order.end(), better);
+    std::nth_element(keys.begin(), keys.begin() + std::max<std::int64_t>(0, n - 1), keys.end(), std::greater<>());
     memory.chosen.assign(static_cast<std::size_t>(n_clusters), 0);
-    for (std::int64_t i = 0; i < n; ++i) memory.chosen[memory.order[i].label] = 1;
+    for (std::int64_t i = 0; i < n; ++i) memory.chosen[id_of(keys[static_cast<std::size_t>(i)])] = 1;
     if (forced.cluster_start)
         for (std::int64_t p = forced.cluster_start[row]; p < forced.cluster_start[row + 1]; ++p) memory.chosen[forced.clusters[p]] = 1;
+}
+
+// Moves the best of the touched labels from place `first` on to the places before `size`.
+void best_first(std::size_t first, std::size_t size, PathMemory& memory) {
+    std::vector<std::uint64_t>& keys = memory.keys;
+    keys.resize(memory.touched.size() - first);
+    for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = key_of(memory.best[memory.touched[first + i]], memory.touched[first + i]);
+    std::nth_element(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(size - first), keys.end(), std::greater<>());
+    for (std::size_t i = 0; i < keys.size(); ++i) memory.touched[first + i] = id_of(keys[i]);
 }
 
 // Cuts the touched labels to `room`: forced labels first, then by score.
@@ -49,11 +74,25 @@ void cut(const Forced& forced, std::int64_t row, std::int64_t room, PathMemory& 
         n_kept = static_cast<std::size_t>(std::partition(touched.begin(), touched.end(), [&](std::int32_t l) { return memory.kept[l] != 0; }) - touched.begin());
         for (std::int64_t p = forced.label_start[row]; p < forced.label_start[row + 1]; ++p) memory.kept[forced.labels[p]] = 0;
     }
-    const auto before = [&](std::int32_t a, std::int32_t b) { return better({memory.best[a], a}, {memory.best[b], b}); };
     const std::size_t size = static_cast<std::size_t>(room);
-    if (n_kept < size) std::nth_element(touched.begin() + static_cast<std::ptrdiff_t>(n_kept), touched.begin() + static_cast<std::ptrdiff_t>(size), touched.end(), before);
+    if (n_kept < size) best_first(n_kept, size, memory);
     for (std::size_t i = size; i < touched.size(); ++i) memory.best[touched[i]] = -1;
     touched.resize(size);
+}
+
+// Sorts the touched labels. Marked in a table of bits and read off it: the labels of a shortlist are many.
+void rise(std::int64_t n_labels, PathMemory& memory) {
+    std::vector<std::uint64_t>& listed = memory.listed;
+    const std::size_t n_words = static_cast<std::size_t>((n_labels + 63) / 64);
+    if (listed.size() < n_words) listed.assign(n_words, 0);
+    for (const std::int32_t label : memory.touched) listed[static_cast<std::size_t>(label) / 64] |= std::uint64_t{1} << (label % 64);
+    std::size_t n = 0;
+    for (std::size_t word = 0; word < n_words; ++word) {
+        for (std::uint64_t bits = listed[word]; bits; bits &= bits - 1)
+            memory.touched[n++] = static_cast<std::int32_t>(64 * word) + __builtin_ctzll(bits);
+        listed[word] = 0;
+    }
+    memory.touched.resize(n);
 }
 
 }  // namespace
@@ -68,14 +107,17 @@ void shortlist_row(const EdgeTable& edges, const Forced& forced, std::int64_t ro
     choose_clusters(cluster_scores, edges.n_clusters, beam, forced, row, memory);
     memory.touched.clear();
     for (std::int64_t c = 0; c < edges.n_clusters; ++c)
-        if (memory.chosen[c]) walk(edges, c, cluster_scores[c] >= 0 ? cluster_scores[c] : 0.0f, memory);
+        if (memory.chosen[c]) {
+            const float score = cluster_scores[c] >= 0 ? cluster_scores[c] : 0.0f;
+            paths ? walk<true>(edges, c, score, memory) : walk<false>(edges, c, score, memory);
+        }
     cut(forced, row, room, memory);
-    std::sort(memory.touched.begin(), memory.touched.end());
+    rise(edges.n_labels, memory);
     for (std::int64_t j = 0; j < room; ++j) {
         const bool real = j < static_cast<std::int64_t>(memory.touched.size());
         const std::int32_t label = real ? memory.touched[j] : -1;
         labels[j] = label;
-        paths[j] = real ? memory.path[label] : 0;
+        if (paths) paths[j] = real ? memory.path[label] : 0;
         scores[j] = real ? memory.best[label] : 0.0f;
         if (real) memory.best[label] = -1;
     }

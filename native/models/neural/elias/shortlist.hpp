@@ -23,12 +23,13 @@ struct Forced {
     const std::int32_t* labels = nullptr;
 };
 
-// Memory of one thread: the best path of every label, reset after each row by the list of touched labels.
+// Memory of one thread: the best path of every label, reset after each row by the list of touched labels. listed: a bit for
+// every label, all of them 0 between rows.
 struct PathMemory {
     std::vector<float> best;
     std::vector<std::int64_t> path;
     std::vector<std::int32_t> touched;
-    std::vector<Scored> order;
+    std::vector<std::uint64_t> keys, listed;
     std::vector<std::uint8_t> chosen, kept;
 };
 
@@ -38,7 +39,7 @@ struct PathMemory {
 void shortlist_rows(const EdgeTable& edges, const Forced& forced, std::int64_t n_rows, const float* cluster_scores, std::int32_t beam,
                     std::int64_t room, int n_threads, std::int32_t* labels, std::int64_t* paths, float* scores);
 
-// The same for one row, number `row` of `forced`; cluster_scores, labels, paths and scores are its own.
+// The same for one row, number `row` of `forced`; cluster_scores, labels, paths (null: not asked for) and scores are its own.
 void shortlist_row(const EdgeTable& edges, const Forced& forced, std::int64_t row, const float* cluster_scores, std::int32_t beam,
                    std::int64_t room, PathMemory& memory, std::int32_t* labels, std::int64_t* paths, float* scores);
 

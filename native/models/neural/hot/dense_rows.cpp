@@ -45,11 +45,34 @@ inline void dense_piece(const float* rows, const DenseTable& table, std::int64_t
         for (int w = 0; w < W; ++w) sum[r][w].store(out + r * table.dim + c + 16 * w);
 }
 
+// The first table.dim / 16 * 16 columns of a single row times the table: every number of the table is read once, so it is
+// read as it lies in memory, four table rows at a time, and the sums wait in `out`. The order of a sum is that of dense_piece.
+inline std::int64_t single_row(const float* row, const DenseTable& table, float* out) {
+    constexpr int kRows = 4;
+    const std::int64_t width = table.dim / kLanes * kLanes;
+    for (std::int64_t c = 0; c < width; ++c) out[c] = 0.0f;
+    std::int64_t i = 0;
+    for (; i + kRows <= table.n_rows; i += kRows) {
+        const float* at = table.data + i * table.dim;
+        F16 value[kRows];
+        for (int r = 0; r < kRows; ++r) value[r] = F16::all(row[i + r]);
+        for (std::int64_t c = 0; c < width; c += kLanes) {
+            F16 sum = F16::load(out + c);
+            for (int r = 0; r < kRows; ++r) sum = sum + value[r] * F16::load(at + r * table.dim + c);
+            sum.store(out + c);
+        }
+    }
+    for (; i < table.n_rows; ++i) {
+        const F16 value = F16::all(row[i]);
+        for (std::int64_t c = 0; c < width; c += kLanes) (F16::load(out + c) + value * F16::load(table.data + i * table.dim + c)).store(out + c);
+    }
+    return width;
+}
+
 template <int R>
 inline void dense_rows_of(const float* rows, const DenseTable& table, float* out) {
     std::int64_t c = 0;
-    if constexpr (R == 1)  // a single row: wider strips of the table, for memory's sake
-        for (; c + 64 <= table.dim; c += 64) dense_piece<R, 4>(rows, table, c, out);
+    if constexpr (R == 1) c = single_row(rows, table, out);
     for (; c + 16 <= table.dim; c += 16) dense_piece<R, 1>(rows, table, c, out);
     for (; c < table.dim; ++c) {
         for (int r = 0; r < R; ++r) {
@@ -64,6 +87,8 @@ inline void dense_rows_of(const float* rows, const DenseTable& table, float* out
 
 void sparse_row_times(const std::int32_t* columns, const float* values, std::int64_t n, const DenseTable& table, float* out) {
     std::int64_t c = 0;
+    if constexpr (kPieces == 1)  // enough registers: one pass over the row, and whole table rows at a time
+        for (; c + 256 <= table.dim; c += 256) sparse_piece<16>(columns, values, n, table, c, out);
     for (; c + 64 <= table.dim; c += 64) sparse_piece<4>(columns, values, n, table, c, out);
     for (; c + 16 <= table.dim; c += 16) sparse_piece<1>(columns, values, n, table, c, out);
     for (; c < table.dim; ++c) {

@@ -95,8 +95,7 @@ class Adam(Optimizer):
         if self.weight_decay and not self.decoupled:
             gradient = gradient + self.weight_decay * parameter
         if gradient.is_sparse:
-            gradient = gradient.coalesce()
-            rows, values = gradient.indices()[0], gradient.values()
+            rows, values = _named_rows(gradient)
             tables = [_matrix(values), _matrix(parameter), _matrix(state["mean"]), _matrix(state["square"])]
         else:
             flat = 1 if parameter.ndim < 2 else parameter.shape[0]
@@ -163,8 +162,7 @@ class EvenSGD(Optimizer):
             )
         rows, values = None, gradient
         if gradient.is_sparse:
-            gradient = gradient.coalesce()
-            rows, values = gradient.indices()[0], gradient.values()
+            rows, values = _named_rows(gradient)
         if values.numel() == 0:
             return
         state["step"] += 1
@@ -222,8 +220,7 @@ class Adagrad(Optimizer):
         if not state:
             state["square"] = torch.zeros_like(parameter)
         if gradient.is_sparse:
-            gradient = gradient.coalesce()
-            rows, values = gradient.indices()[0], gradient.values()
+            rows, values = _named_rows(gradient)
             square = state["square"].index_select(0, rows).addcmul_(values, values)
             state["square"].index_copy_(0, rows, square)
             parameter.index_add_(0, rows, values / (square.sqrt() + 1e-10), alpha=-self.lr)
@@ -250,6 +247,16 @@ def made_optimizer(group: ParameterGroup) -> Optimizer:
     if group.optimizer == "adagrad":
         return Adagrad(group.parameters, group.lr, group.weight_decay)
     raise ParamError(unknown_name("optimizer", group.optimizer, OPTIMIZERS))
+
+
+def _named_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """(the rows that a sparse gradient names, in order and each once; their values)."""
+    rows = gradient._indices()[0]
+    # Torch forgets that a gradient came in order, and would copy all of it: a fifth of the time of a step.
+    if rows.device.type == "cpu" and bool((rows[1:] > rows[:-1]).all()):
+        return rows, gradient._values()
+    gradient = gradient.coalesce()
+    return gradient.indices()[0], gradient.values()
 
 
 def _matrix(tensor: Tensor) -> Any:

@@ -44,7 +44,7 @@ def elias_groups(state: FittedELIAS, parts: Parts, judge: Judge) -> dict[str, di
     """Group -> line -> figures of a trained ELIAS; judge: the metrics of answers to the test rows."""
     test = parts.test
     x = state.inputs(test.x, test.texts)
-    rows = normalized_rows(x)
+    rows = normalized_rows(state.views(x)[0])
     index = state.members[0].index
     answers = state.predict(x, min(PLACES, state.n_labels))
     deciles = label_deciles(state.trained_on.label_counts)
@@ -173,5 +173,5 @@ def _modes(state: FittedELIAS, parts: Parts) -> dict[str, Figures]:
 
 def _spread_of(state: FittedELIAS, parts: Parts, points: npt.NDArray[Any]) -> float:
     some = parts.train.take(np.sort(points[keyed_order(len(points), 0)[:MOST_POINTS]]).astype(np.int64))
-    rows = normalized_rows(state.inputs(some.x, some.texts))
+    rows = normalized_rows(state.views(state.inputs(some.x, some.texts))[0])
     return spread(unit_rows(state.members[0].index.vectors(rows)))

@@ -1,9 +1,10 @@
 """How the scores of index and ranker become one: a weighted product, corrected by a small regression tree.
 
     base  = p^a q^b            p: probability of the index, q = exp(-max(0, 1 - margin)^3) of the ranker
-    final = w T(p, q, base, log(1 + rows of the label)) + (1 - w) base
+    final = w T(p, q, base, log(1 + rows of the label), t) + (1 - w) base
 
-a, b, the tree T and w are chosen on rows that training did not see; w = 0 leaves the product alone.
+t is what linear trees that vote say of the label (0 without them). a, b, the tree T and w are chosen on rows that
+training did not see; w = 0 leaves the product alone.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ N_BINS = 64  # candidate thresholds of a feature
 LOWEST_LOG = -80.0
 POWERS = (0.0, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
 TREE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
-N_FEATURES = 4
+N_FEATURES = 5
 _TREE = ("feature", "threshold", "left", "value")
 SCORING: Schema = {
     "powers": ArrayRule("float64", (3,)),  # of p and q, weight of the tree
@@ -147,13 +148,20 @@ class Scoring:
             logs = logs + self.power_q * log_q_
         return np.where(real, np.maximum(LOWEST_LOG, logs), -np.inf)
 
-    def scores(self, log_p: npt.NDArray[Any], log_q_: npt.NDArray[Any] | None, counts: npt.NDArray[Any]) -> Doubles:
-        """The final scores, in 0..1, of pairs of any shape; counts: training rows of the label."""
+    def scores(
+        self,
+        log_p: npt.NDArray[Any],
+        log_q_: npt.NDArray[Any] | None,
+        counts: npt.NDArray[Any],
+        voted: Doubles | None = None,
+    ) -> Doubles:
+        """The final scores, in 0..1, of pairs of any shape; counts: training rows of the label; voted: by others."""
         given = np.ascontiguousarray(log_p, dtype=np.float32)
         q = None if log_q_ is None else np.ascontiguousarray(log_q_, dtype=np.float64).reshape(1, -1)
         rows = np.ascontiguousarray(counts, dtype=np.int64).reshape(1, -1)
+        others = None if voted is None else np.ascontiguousarray(voted, dtype=np.float64).reshape(1, -1)
         scores = np.empty((1, given.size), np.float64)
-        self._native_blend.scores(given.reshape(1, -1), q, rows, scores)
+        self._native_blend.scores(given.reshape(1, -1), q, rows, scores, others)
         return scores.reshape(given.shape)
 
     def fill_top(
@@ -201,19 +209,38 @@ class Scoring:
 
 
 def pair_features(
-    log_p: npt.NDArray[Any], log_q_: npt.NDArray[Any] | None, base: Doubles, counts: npt.NDArray[Any]
+    log_p: npt.NDArray[Any],
+    log_q_: npt.NDArray[Any] | None,
+    base: Doubles,
+    counts: npt.NDArray[Any],
+    voted: Doubles | None = None,
 ) -> Doubles:
-    """(p, q, base, log(1 + count)) of every pair, (n_pairs, 4)."""
+    """(p, q, base, log(1 + count), what others vote) of every pair, (n_pairs, N_FEATURES)."""
     p = np.exp(np.asarray(log_p, np.float64))
     q = np.ones_like(p) if log_q_ is None else np.exp(np.maximum(LOWEST_LOG, log_q_))
-    return np.stack([part.ravel() for part in (p, q, base, np.log1p(counts.astype(np.float64)))], axis=1)
+    t = np.zeros_like(p) if voted is None else voted
+    return np.stack([part.ravel() for part in (p, q, base, np.log1p(counts.astype(np.float64)), t)], axis=1)
+
+
+def voted_scores(labels: Int32, voted: TopK) -> Doubles:
+    """What others vote for the labels (n, room) of some rows; 0 for a label that they do not name, and at padding."""
+    rows = np.arange(len(labels), dtype=np.int64)[:, None]
+    n_labels = 1 + max(int(labels.max(initial=0)), int(voted.labels.max(initial=0)))
+    keys = np.where(voted.labels < 0, -1, rows * n_labels + voted.labels).ravel()
+    order = np.argsort(keys, kind="stable")
+    keys, scores = keys[order], voted.scores.ravel()[order].astype(np.float64)
+    wanted = np.where(labels < 0, -2, rows * n_labels + labels)
+    at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
+    found: Doubles = np.where(keys[at] == wanted, scores[at], 0.0) if len(keys) else np.zeros(labels.shape)
+    return found
 
 
 @dataclass(frozen=True)
 class HeldOut:
     """Shortlisted pairs of rows that training did not see, each array (n, room): labels, log p, log q or None.
 
-    y: the labels of the rows, CSR (n, n_labels). truth: which pairs are true.
+    y: the labels of the rows, CSR (n, n_labels). truth: which pairs are true. voted: what linear trees say of the
+    pairs, if they always do.
     """
 
     labels: Int32
@@ -221,6 +248,7 @@ class HeldOut:
     log_q: Doubles | None
     truth: npt.NDArray[np.bool_]
     y: sparse.csr_matrix
+    voted: Doubles | None = None
 
     @property
     def n_true(self) -> npt.NDArray[np.int64]:
@@ -246,7 +274,7 @@ def choose_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: 
     halves = np.arange(len(pairs.labels)) % 2 == 0
     real = pairs.labels >= 0
     base = np.exp(best.base(pairs.log_p, pairs.log_q))
-    features = pair_features(pairs.log_p, pairs.log_q, base, of_label).reshape(*base.shape, N_FEATURES)
+    features = pair_features(pairs.log_p, pairs.log_q, base, of_label, pairs.voted).reshape(*base.shape, N_FEATURES)
     used = real & halves[:, None]
     tree = fit_tree(features[used], pairs.truth[used].astype(np.float64))
     answers = tree.predict(features.reshape(-1, N_FEATURES)).reshape(base.shape)
@@ -285,4 +313,5 @@ def hits_of(pairs: HeldOut, labels: Int32) -> npt.NDArray[np.bool_]:
 
 def _part(pairs: HeldOut, rows: npt.NDArray[np.bool_]) -> HeldOut:
     log_q_ = None if pairs.log_q is None else pairs.log_q[rows]
-    return HeldOut(pairs.labels[rows], pairs.log_p[rows], log_q_, pairs.truth[rows], pairs.y[rows])
+    voted = None if pairs.voted is None else pairs.voted[rows]
+    return HeldOut(pairs.labels[rows], pairs.log_p[rows], log_q_, pairs.truth[rows], pairs.y[rows], voted)

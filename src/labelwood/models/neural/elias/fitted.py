@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,13 +16,14 @@ from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.mixing import mean_scores, score_of
 from labelwood.models.neural.elias.analysis import N_DECILES, clusters_per_label
-from labelwood.models.neural.elias.calibration import SCORING, Scoring, log_q
+from labelwood.models.neural.elias.calibration import SCORING, Scoring, log_q, voted_scores
 from labelwood.models.neural.elias.index import Floats, Int32, edges_above, strongest_edges
 from labelwood.models.neural.elias.inputs import (
     BOTH,
     BOW,
     END_TO_END,
     TextReader,
+    column_views,
     joined,
     n_inputs,
     text_width,
@@ -37,7 +37,7 @@ from labelwood.models.neural.elias.reasons import (
     without_text_columns,
 )
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, UnitRows, index_schema, top_of
-from labelwood.models.neural.elias.settings import ELIASParams
+from labelwood.models.neural.elias.settings import ELIASParams, has_own_encoders
 from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes
 from labelwood.models.neural.elias.zero_shot import ZeroShot, zero_shot_schema
 from labelwood.models.neural.forward import unit_rows
@@ -66,11 +66,15 @@ _PARTITION = ArrayRule("int32", ("n_labels",), low=0, below="index0.n_clusters")
 
 @dataclass(frozen=True)
 class Member:
-    """One index of the ensemble, how its scores are made, and how many labels had to be inserted into it."""
+    """One index of the ensemble, how its scores are made, and how many labels had to be inserted into it.
+
+    reader: of a text encoder of its own; None: it reads by that of the first index.
+    """
 
     index: LearnedIndex
     scoring: Scoring
     n_inserted: int
+    reader: TextReader | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +86,8 @@ class FittedELIAS(Fitted[ELIASParams]):
     that it judges, None: all; judges_votes: those that the trees name join them. C: the ranker's cost of an error.
     held_out: FIGURES. first_stage: the first index as it was after stage 1, to compare with, with its reader if the
     text encoder learned too, and told: what training has to say; none is saved, so a loaded or copied state has none.
-    Rows are what `inputs` gives: features, text vectors, or both.
+    Rows are what `inputs` gives: features, text vectors, or both; where indexes have text encoders of their own, with
+    the vectors of all of them behind one another. Ranker, voters and zero_shot see those of the first one.
     """
 
     name = "elias"
@@ -110,7 +115,9 @@ class FittedELIAS(Fitted[ELIASParams]):
         if self.reader is None:
             return x
         encoder = self.settings.encoder
-        return joined(x, self.reader.vectors(texts_of(texts, encoder, "it"), n_threads), encoder)
+        read = texts_of(texts, encoder, "it")
+        vectors = [reader.vectors(read, n_threads) for reader in self._readers]
+        return joined(x, vectors[0] if len(vectors) == 1 else np.hstack(vectors), encoder)
 
     def first_inputs(
         self, x: sparse.csr_matrix, texts: Sequence[str] | None, n_threads: int | None = None
@@ -127,6 +134,19 @@ class FittedELIAS(Fitted[ELIASParams]):
             rows = slice(first, min(first + CHUNK, x.shape[0]))
             self._answer(x if x.shape[0] <= CHUNK else x[rows], top.labels[rows], top.scores[rows], n_threads)
         return top
+
+    @property
+    def _readers(self) -> tuple[TextReader, ...]:
+        """The text readers, that of the first index first; there is one or none unless indexes have their own."""
+        first = () if self.reader is None else (self.reader,)
+        return (*first, *(member.reader for member in self.members if member.reader is not None))
+
+    def views(self, x: sparse.csr_matrix) -> tuple[sparse.csr_matrix, ...]:
+        """The rows as every index sees them; ranker, voters and zero_shot see what the first index does."""
+        readers = self._readers
+        if len(readers) < 2:
+            return (x,) * len(self.members)
+        return column_views(x, self._first_text_column, readers[0].width, len(readers))
 
     def repeated_settings(self) -> ELIASParams:
         """The settings with the ranker's cost that was chosen, and without trees if the held-out rows wanted none."""
@@ -151,39 +171,44 @@ class FittedELIAS(Fitted[ELIASParams]):
             return
         member = self.members[0]
         top = None if self.votes is None else self.votes.given(x, n_threads)
-        short, log_p, margins = self._judged(member, UnitRows(x), n_threads, top)
+        rows = UnitRows(x)
+        short, log_p, margins = self._judged(member, rows, rows, n_threads, top)
         votes = None
         if self.votes is not None and top is not None:
             votes = self.votes.weight, top.labels, top.scores
         member.scoring.fill_top((short, log_p), margins, self.trained_on.label_counts, labels, scores, votes)
 
     def _judged(
-        self, member: Member, rows: UnitRows, n_threads: int | None, voted: TopK | None
+        self, member: Member, rows: UnitRows, seen: UnitRows, n_threads: int | None, voted: TopK | None
     ) -> tuple[Int32, Floats, Floats | None]:
-        """What `judged_rows` gives; voted: what the trees say, None without trees."""
+        """What `judged_rows` gives; seen: the rows of the index; voted: what the trees say, None without trees."""
         named = voted.labels if voted is not None and self.judges_votes else None
-        return judged_rows(member.index, self.ranker, rows, self.candidates, n_threads, self.ranker_top, named)
+        return judged_rows(member.index, self.ranker, rows, self.candidates, n_threads, self.ranker_top, named, seen)
 
     def _scored(self, x: sparse.csr_matrix, n_threads: int | None) -> Scored:
         """(labels ascending with -1 last, scores), both (n, m): what any member shortlists, with mean scores."""
-        rows = UnitRows(x)
-        voted = None if self.votes is None else self.votes.given(x, n_threads)
-        of_members = [self._member_scores(member, rows, n_threads, voted)[:2] for member in self.members]
+        views = self.views(x)
+        voted = None if self.votes is None else self.votes.given(views[0], n_threads)
+        of_members = [scored[:2] for scored in self._scores_of_members(views, n_threads, voted)]
         labels, scores = of_members[0] if len(of_members) == 1 else mean_scores(of_members)
         if self.votes is not None and voted is not None:
             labels, scores = self.votes.mixed_with(voted, labels, scores)
         if self.zero_shot is None:
             return labels, scores
-        return self.zero_shot.added(labels, scores, self._text_vectors(x), n_threads)
+        return self.zero_shot.added(labels, scores, self._text_vectors(views[0]), n_threads)
 
-    def _member_scores(
-        self, member: Member, rows: UnitRows, n_threads: int | None, voted: TopK | None
-    ) -> tuple[Int32, npt.NDArray[np.float64], Floats]:
-        """(labels, scores, log p of the index) of the rows' shortlists."""
-        labels, log_p, margins = self._judged(member, rows, n_threads, voted)
-        logs = None if margins is None else log_q(margins)
-        counts = self.trained_on.label_counts[np.maximum(labels, 0)]
-        return labels, member.scoring.scores(log_p, logs, counts), log_p
+    def _scores_of_members(
+        self, views: Sequence[sparse.csr_matrix], n_threads: int | None, voted: TopK | None
+    ) -> Iterator[tuple[Int32, npt.NDArray[np.float64], Floats]]:
+        """(labels, scores, log p of the index) of the rows' shortlists, of one index after the other."""
+        rows = UnitRows(views[0])
+        for member, view in zip(self.members, views, strict=True):
+            seen = rows if view is views[0] else UnitRows(view)
+            labels, log_p, margins = self._judged(member, rows, seen, n_threads, voted)
+            logs = None if margins is None else log_q(margins)
+            counts = self.trained_on.label_counts[np.maximum(labels, 0)]
+            others = None if voted is None else voted_scores(labels, voted)
+            yield labels, member.scoring.scores(log_p, logs, counts, others), log_p
 
     @property
     def _first_text_column(self) -> int:
@@ -201,15 +226,16 @@ class FittedELIAS(Fitted[ELIASParams]):
         What a text adds is told as one part that belongs to no feature.
         """
         score = score_of(self.predict(row, self.n_labels, n_threads), label)
+        views = self.views(row)
+        row = views[0]
         if self.zero_shot is not None and label in self.zero_shot.labels:
             return untrained_reasons(self.zero_shot, self._text_vectors(row), label, score, n_threads)
-        rows = UnitRows(row)
         of_ranker = ranker_reasons(self.ranker, row, label)
         of_trees = 0.0 if self.votes is None else self.votes.weight
         voted = None if self.votes is None else self.votes.given(row, n_threads)
         shares = []
-        for place, member in enumerate(self.members, start=1):
-            labels, scores, log_p = self._member_scores(member, rows, n_threads, voted)
+        answers = self._scores_of_members(views, n_threads, voted)
+        for place, (member, (labels, scores, log_p)) in enumerate(zip(self.members, answers, strict=True), start=1):
             at = np.flatnonzero(labels[0] == label)
             likely, its_score = (float(log_p[0, at[0]]), float(scores[0, at[0]])) if len(at) else (None, 0.0)
             why = index_reasons(label, member.scoring, of_ranker, likely, its_score, self.settings.ranker_loss)
@@ -278,6 +304,8 @@ class FittedELIAS(Fitted[ELIASParams]):
             rules |= under(_ZERO_SHOT, as_optional(zero_shot_schema(width)))
         if reads_texts and _trains_texts(settings):
             rules[_TEXT] = PART  # the text encoder compares them with its own when it is loaded
+        if has_own_encoders(settings):
+            rules |= {_own_text(place): PART for place in range(1, settings.n_models)}
         if "trees" in facts:
             rules |= prefixed(_TREES, TreeVotes.schema(facts["trees"]))
         return rules
@@ -288,6 +316,8 @@ class FittedELIAS(Fitted[ELIASParams]):
         for place, member in enumerate(self.members):
             arrays |= prefixed(f"index{place}.", member.index.to_arrays())
             arrays |= prefixed(f"scoring{place}.", member.scoring.to_arrays())
+            if member.reader is not None and member.reader.weights is not None:
+                arrays |= prefixed(_own_text(place), member.reader.weights)
         if self.reader is not None and self.reader.weights is not None:
             arrays |= prefixed(_TEXT, self.reader.weights)
         for prefix, judge in ((_ZERO_SHOT, self.zero_shot), (_RANKER, self.ranker), (_TREES, self.votes)):
@@ -344,6 +374,9 @@ class FittedELIAS(Fitted[ELIASParams]):
                     LearnedIndex.from_arrays(part(f"index{place}.", arrays), n_labels),
                     Scoring.from_arrays(part(f"scoring{place}.", arrays)),
                     whole_number({"inserted": n_inserted}, "inserted", 0, n_labels, "elias"),
+                    replace(reader, weights=part(_own_text(place), arrays))
+                    if reader is not None and place and has_own_encoders(settings)
+                    else None,
                 )
                 for place, n_inserted in enumerate(inserted)
             ),
@@ -362,18 +395,11 @@ class FittedELIAS(Fitted[ELIASParams]):
         )
 
 
+def _own_text(place: int) -> str:
+    """The prefix of the weights of the text encoder that the index at this place has for itself."""
+    return f"text{place}."
+
+
 def _trains_texts(settings: ELIASParams) -> bool:
     """True if the weights of the text encoder are the model's own, and so saved with it."""
     return settings.tune_epochs > 0 or settings.text_training == END_TO_END
-
-
-def takes_as_it_is(x: Any, n_features: int) -> bool:
-    """True for a CSR matrix that the kernels can take as it is: a single query is spared the general checks."""
-    return bool(
-        type(x) is sparse.csr_matrix
-        and x.shape[1] == n_features
-        and x.data.dtype == np.float32
-        and x.indptr[-1] == len(x.data)
-        and x.has_canonical_format
-        and math.isfinite(float(np.dot(x.data, x.data)))
-    )

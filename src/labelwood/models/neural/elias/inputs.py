@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -180,6 +181,35 @@ def joined(x: sparse.csr_matrix, vectors: Floats | None, encoder: str) -> sparse
     rows = sparse.csr_matrix(sparse.hstack([normalized_rows(x), columns], format="csr"))
     rows.has_sorted_indices = rows.has_canonical_format = True
     return rows
+
+
+def column_views(x: sparse.csr_matrix, n_features: int, width: int, n_readers: int) -> tuple[sparse.csr_matrix, ...]:
+    """What each reader's index sees of rows with n_features features and then the vectors (of `width`) of all readers.
+
+    With one reader the rows themselves.
+    """
+    if n_readers == 1:
+        return (x,)
+    features = x[:, :n_features]
+    views = []
+    for first in range(n_features, n_features + n_readers * width, width):
+        own = x[:, first : first + width]
+        views.append(sparse.csr_matrix(sparse.hstack([features, own], format="csr")))
+    for view in views:
+        view.has_sorted_indices = view.has_canonical_format = True
+    return tuple(views)
+
+
+def takes_as_it_is(x: Any, n_features: int) -> bool:
+    """True for a CSR matrix that the kernels can take as it is: a single query is spared the general checks."""
+    return bool(
+        type(x) is sparse.csr_matrix
+        and x.shape[1] == n_features
+        and x.data.dtype == np.float32
+        and x.indptr[-1] == len(x.data)
+        and x.has_canonical_format
+        and math.isfinite(float(np.dot(x.data, x.data)))
+    )
 
 
 def n_inputs(encoder: str, width: int) -> str | int:

@@ -9,8 +9,8 @@ from scipy import sparse
 
 from labelwood.models.base import Model
 from labelwood.models.fit_input import FitInput
-from labelwood.models.neural.elias.fitted import FittedELIAS, takes_as_it_is
-from labelwood.models.neural.elias.inputs import BOW
+from labelwood.models.neural.elias.fitted import FittedELIAS
+from labelwood.models.neural.elias.inputs import BOW, takes_as_it_is
 from labelwood.models.neural.elias.settings import PRESETS, ELIASParams
 
 

@@ -138,12 +138,14 @@ def judged_rows(
     n_threads: int | None,
     most: int | None = None,
     named: Int32 | None = None,
+    seen: sparse.csr_matrix | UnitRows | None = None,
 ) -> tuple[Int32, Floats, Floats | None]:
     """(labels, log p, margins of the ranker if there is one) of the rows' shortlists.
 
     most: with a ranker, so many labels of a shortlist, the most likely ones; None: all. named (n, m): labels that join.
+    seen: the rows as the index sees them, if it has a text encoder of its own.
     """
-    short = index.shortlist(rows, n_threads=n_threads)
+    short = index.shortlist(rows if seen is None else seen, n_threads=n_threads)
     if ranker is None:
         return short.labels, short.log_p, None
     return ranker.judged(rows, *narrowed(short.labels, short.log_p, most, named), n_candidates, n_threads)
@@ -244,7 +246,7 @@ def ranker_of(
     rows: sparse.csr_matrix,
     y: sparse.csr_matrix,
     partition: Int32,
-    indexes: list[LearnedIndex],
+    indexes: Sequence[tuple[LearnedIndex, sparse.csr_matrix]],
     plan: RankerPlan,
     settings: ELIASParams,
     progress: Progress,
@@ -253,6 +255,7 @@ def ranker_of(
 ) -> Ranker:
     """The ranker of the rows by the plan; where not all rows are negatives, those that the indexes shortlist are.
 
+    indexes: with the rows as each of them sees them.
     earlier: the ranker of the first n_earlier rows, which all-negatives training then starts from.
     """
     options, rank = ranker_options(settings, plan.cost), plan.feature_rank
@@ -261,10 +264,10 @@ def ranker_of(
             rows, y, partition, None, options, progress, feature_rank=rank, earlier=earlier, n_earlier=n_earlier
         )
     shortlists = []
-    for index in indexes:
+    for index, seen in indexes:
         parts = [
             top_of(short.labels, short.log_p, RANKER_SHORTLIST)[0]
-            for _, short in index.shortlists(rows, settings.n_threads)
+            for _, short in index.shortlists(seen, settings.n_threads)
         ]
         shortlists.append(np.concatenate(parts))
     return train_ranker(rows, y, partition, shortlists, options, progress, feature_rank=rank)

@@ -26,10 +26,10 @@ from labelwood.models.neural.elias.calibration import (
     hits_of,
     log_q,
     product_scoring,
+    voted_scores,
 )
 from labelwood.models.neural.elias.fitted import FittedELIAS, Member
 from labelwood.models.neural.elias.gain import index_gain
-from labelwood.models.neural.elias.index import Int32
 from labelwood.models.neural.elias.inputs import (
     BOTH,
     BOW,
@@ -43,7 +43,7 @@ from labelwood.models.neural.elias.inputs import (
 )
 from labelwood.models.neural.elias.ranker import Ranker, RankerPlan, judged_rows, ranker_of, ranker_plan
 from labelwood.models.neural.elias.search import LearnedIndex, top_of
-from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams, with_encoder
+from labelwood.models.neural.elias.settings import PRODUCT, ELIASParams, has_own_encoders, with_encoder
 from labelwood.models.neural.elias.sizes import (
     batch_size,
     index_sizes,
@@ -55,6 +55,7 @@ from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_w
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.runtime import require_torch
 from labelwood.storage.schema import Arrays
+from labelwood.topk import TopK
 
 if TYPE_CHECKING:
     from labelwood.models.neural.elias.reading import ReadTexts
@@ -83,6 +84,14 @@ class ReadRows:
 
 
 @dataclass(frozen=True, eq=False)
+class Taught:
+    """A trained index, and the rows as it sees them: with the text encoder that learned with it, if one did."""
+
+    stage: Staged
+    read: ReadRows
+
+
+@dataclass(frozen=True, eq=False)
 class Chosen:
     """What held-out rows chose: a scoring for every index, the voters; how well the labels are found then.
 
@@ -100,33 +109,29 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
     """The fitted state of ELIAS with these settings on this input."""
     require_torch("ELIAS")
     settings = with_encoder(settings, data.texts is not None)
-    from labelwood.models.neural.elias.staged import Trainer
-
-    read = _read_rows(settings, data)
+    untaught = _read_rows(settings, data)
     y, progress = data.y, data.progress
-    sizes = index_sizes(data.n_labels, settings)
     clock = [time.process_time()]
-    stages: list[Staged] = []
+    taught = [_taught(settings, data, untaught, 0)]
+    read = taught[0].read
+    for number in range(1, settings.n_models):
+        own = has_own_encoders(settings)
+        taught.append(_taught(settings, data, untaught if own else read, number, reads=own))
+    rows, stages = read.rows, [each.stage for each in taught]
     first_reader = None
-    for number in range(settings.n_models):
-        texts = None
-        if number == 0 and settings.encoder != BOW and settings.text_training == END_TO_END:
-            texts = _read_texts(settings, data, read)
-        rows = read.rows[read.trained]
-        stages.append(Trainer(rows, y[read.trained], sizes, settings, settings.seed + number, progress, texts).run())
-        if texts is not None and read.reader is not None:
-            first_reader = replace(read.reader, weights=stages[0].first_text_weights)
-            read = _read_again(settings, data, read, replace(read.reader, weights=stages[0].text_weights))
-    rows = read.rows
+    if read.reader is not None and stages[0].first_text_weights is not None:
+        first_reader = replace(read.reader, weights=stages[0].first_text_weights)
     zero_shot = _taught_names(settings, data, read) if settings.zero_shot else None
-    indexes, partition = [stage.learned for stage in stages], stages[0].partition
+    indexes = [(each.stage.learned, each.read.rows) for each in taught]
+    partition = stages[0].partition
     clock.append(time.process_time())
     plan = _ranker_plan(settings, data, read) if settings.ranker else None
     # Of labels that a classifier never saw as negatives its margins say little.
     candidates = ranker_candidates(settings, data.n_labels) if plan is not None and plan.all_negatives else 0
     ranker = None
     if plan is not None:
-        ranker = ranker_of(rows[read.trained], y[read.trained], partition, indexes, plan, settings, progress)
+        seen = [(index, own[read.trained]) for index, own in indexes]
+        ranker = ranker_of(rows[read.trained], y[read.trained], partition, seen, plan, settings, progress)
     clock.append(time.process_time())
     chosen = Chosen((Scoring(),) * settings.n_models, None, zero_shot, {})
     notes: tuple[str, ...] = ()
@@ -136,13 +141,14 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
             notes = _told_gain(settings, data, read, ranker, chosen, (clock[2] - clock[1]) / (clock[2] - clock[0]))
         if plan is not None:  # now that the scoring is chosen, the ranker learns from all rows
             every = np.concatenate([read.trained, read.kept])
+            seen = [(index, own[every]) for index, own in indexes]
             ranker = ranker_of(
-                rows[every], y[every], partition, indexes, plan, settings, progress, ranker, len(read.trained)
+                rows[every], y[every], partition, seen, plan, settings, progress, ranker, len(read.trained)
             )
     return FittedELIAS(
         settings,
         data.trained_on(),
-        members=_members(stages, chosen.scorings),
+        members=_members(taught, chosen.scorings),
         partition=partition,
         ranker=ranker,
         votes=chosen.votes,
@@ -170,6 +176,8 @@ def memory_of_training(settings: ELIASParams, data: FitInput) -> int:
     if settings.encoder != BOW:  # text vectors as sparse columns, a few copies of them, and their weights
         vectors += 60 * WIDTH_GUESS * (n_rows + data.n_labels) + 500_000_000
         if settings.text_training == END_TO_END:
+            if has_own_encoders(settings):  # and the rows as every index sees them
+                vectors += (settings.n_models - 1) * 16 * WIDTH_GUESS * n_rows
             vectors += memory_of_reading(
                 settings.text_model, settings.max_tokens, settings.batch_size or batch_size(n_rows), settings.recompute
             )
@@ -201,6 +209,21 @@ def _read_rows(settings: ELIASParams, data: FitInput) -> ReadRows:
     rows = normalized_rows(joined(data.x, vectors, settings.encoder))
     views = {int(rows.shape[1])} | ({int(data.x.shape[1])} if settings.encoder == BOTH else set())
     return ReadRows(rows, tuple(sorted(views)), reader, vectors, trained, kept)
+
+
+def _taught(settings: ELIASParams, data: FitInput, read: ReadRows, number: int, *, reads: bool = True) -> Taught:
+    """The index of this number. reads: a text encoder learns with it, if one is to learn."""
+    from labelwood.models.neural.elias.staged import Trainer
+
+    texts = None
+    if reads and settings.encoder != BOW and settings.text_training == END_TO_END:
+        texts = _read_texts(settings, data, read)
+    x, y = read.rows[read.trained], data.y[read.trained]
+    sizes = index_sizes(data.n_labels, settings)
+    stage = Trainer(x, y, sizes, settings, settings.seed + number, data.progress, texts).run()
+    if texts is not None and read.reader is not None:
+        read = _read_again(settings, data, read, replace(read.reader, weights=stage.text_weights))
+    return Taught(stage, read)
 
 
 def _read_texts(settings: ELIASParams, data: FitInput, read: ReadRows) -> ReadTexts:
@@ -236,16 +259,19 @@ def _ranker_plan(settings: ELIASParams, data: FitInput, read: ReadRows) -> Ranke
     return ranker_plan(read.rows, data.y, n_columns, settings, data.progress)
 
 
-def _members(stages: list[Staged], scorings: tuple[Scoring, ...]) -> tuple[Member, ...]:
-    pairs = zip(stages, scorings, strict=True)
-    return tuple(Member(stage.learned, scoring, stage.n_inserted) for stage, scoring in pairs)
+def _members(taught: list[Taught], scorings: tuple[Scoring, ...]) -> tuple[Member, ...]:
+    members: list[Member] = []
+    for each, scoring in zip(taught, scorings, strict=True):
+        own = each.read.reader if members and each.read is not taught[0].read else None
+        members.append(Member(each.stage.learned, scoring, each.stage.n_inserted, own))
+    return tuple(members)
 
 
 def _choose(
     settings: ELIASParams,
     data: FitInput,
     read: ReadRows,
-    indexes: list[LearnedIndex],
+    indexes: list[tuple[LearnedIndex, sparse.csr_matrix]],
     ranker: Ranker | None,
     candidates: int,
     zero_shot: ZeroShot | None,
@@ -256,15 +282,15 @@ def _choose(
     counts = np.bincount(data.y[read.trained].indices, minlength=data.n_labels).astype(np.int64)
     most = ranked_labels(settings, data.n_labels)
     trial = _trial_forests(settings, data, read) if settings.ranker and settings.trees != 0 else ()
-    named = votes_of(trial, kept_rows, settings.n_threads).labels if trial and most is not None else None
+    voted = votes_of(trial, kept_rows, settings.n_threads) if trial and most is not None else None
     choices = [
-        _chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings, most, named)
-        for index in indexes
+        _chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings, most, voted, seen[read.kept])
+        for index, seen in indexes
     ]
     scored = mean_scores([scores for _, scores in choices])
     votes = None
     if trial:
-        votes, scored = _votes(settings, data, read, scored, trial, needed=named is not None)
+        votes, scored = _votes(settings, data, read, scored, trial, needed=voted is not None)
     pairs = held_out(scored[0], scored[1].astype(np.float32), None, kept_y)
     if zero_shot is not None:
         zero_shot = zero_shot.on_the_scale_of(scored[1], pairs.truth)
@@ -322,15 +348,17 @@ def _chosen_scoring(
     counts: Counts,
     settings: ELIASParams,
     most: int | None,
-    named: Int32 | None,
+    voted: TopK | None,
+    seen: sparse.csr_matrix,
 ) -> tuple[Scoring, Scored]:
-    """(scoring of one index, chosen on held-out rows; their labels and scores)."""
-    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads, most, named)
+    """(scoring of one index, chosen on held-out rows; their labels and scores). seen: these rows as the index does."""
+    named = None if voted is None else voted.labels
+    labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads, most, named, seen)
     logs = None if margins is None else log_q(margins)
-    pairs = held_out(labels, log_p, logs, y)
+    pairs = replace(held_out(labels, log_p, logs, y), voted=None if voted is None else voted_scores(labels, voted))
     choose = product_scoring if settings.scoring == PRODUCT else choose_scoring
     scoring = choose(pairs, counts, calibrate=settings.calibration)
-    scores = scoring.scores(log_p, logs, counts[np.maximum(labels, 0)])
+    scores = scoring.scores(log_p, logs, counts[np.maximum(labels, 0)], pairs.voted)
     return scoring, (labels, np.where(labels < 0, 0.0, scores))
 
 
