@@ -4,11 +4,13 @@
 #include <cstdint>
 
 #include "models/ensemble/byte_table.hpp"
+#include "models/ensemble/masked_trees.hpp"
 #include "models/hsoftmax/hsoftmax.hpp"
 #include "models/linear/blocks.hpp"
 #include "models/linear/feature_rows.hpp"
 #include "models/linear/solver.hpp"
 #include "models/neural/dense_rows.hpp"
+#include "topk.hpp"
 
 namespace lw {
 
@@ -22,6 +24,7 @@ struct Kernels {
     int (*at_least)(const float*, int, float, std::uint8_t*);
     void (*put_best_keys)(std::uint64_t*, int, const std::uint64_t*, int);
     float (*reached_by)(const float*, int, int);
+    int (*add_up)(const Scored*, int, std::int32_t*, float*);
     void (*sparse_row_times)(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);
     void (*dense_rows_times)(const float*, std::int64_t, const DenseTable&, float*);
     void (*adam_row)(const float*, std::int64_t, const AdamStep&, float*, float*, float*);
@@ -31,6 +34,8 @@ struct Kernels {
     void (*dots)(const float*, int, const float*, std::int64_t, std::int32_t, float*);
     void (*gathered_dots)(const float*, const float*, const std::int32_t*, std::int64_t, std::int64_t, float*);
     void (*byte_row_times)(const std::int32_t*, const float*, std::int64_t, const ByteTable&, float*);
+    void (*byte_lines_times)(const std::int16_t*, const ByteTable&, float, const float*, float*);
+    void (*add_masked_trees)(const MaskedTrees&, std::int64_t, std::int64_t, const float*, double*);
 };
 
 #define LW_DECLARE_LEVEL(name)                                                                                  \
@@ -43,6 +48,7 @@ struct Kernels {
     int at_least(const float*, int, float, std::uint8_t*);                                                      \
     void put_best_keys(std::uint64_t*, int, const std::uint64_t*, int);                                         \
     float reached_by(const float*, int, int);                                                                   \
+    int add_up(const Scored*, int, std::int32_t*, float*);                                                      \
     void sparse_row_times(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);          \
     void dense_rows_times(const float*, std::int64_t, const DenseTable&, float*);                               \
     void adam_row(const float*, std::int64_t, const AdamStep&, float*, float*, float*);                         \
@@ -53,6 +59,8 @@ struct Kernels {
     void dots(const float*, int, const float*, std::int64_t, std::int32_t, float*);                             \
     void gathered_dots(const float*, const float*, const std::int32_t*, std::int64_t, std::int64_t, float*);    \
     void byte_row_times(const std::int32_t*, const float*, std::int64_t, const ByteTable&, float*);             \
+    void byte_lines_times(const std::int16_t*, const ByteTable&, float, const float*, float*);                  \
+    void add_masked_trees(const MaskedTrees&, std::int64_t, std::int64_t, const float*, double*);               \
     }
 #ifdef LW_PORTABLE_ONLY
 LW_DECLARE_LEVEL(portable)

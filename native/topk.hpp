@@ -11,6 +11,9 @@ struct Scored {
     std::int32_t label;
 };
 
+// Labels with scores that a kernel adds up at once, at most.
+inline constexpr int kMostAddedUp = 64;
+
 inline bool better(const Scored& a, const Scored& b) { return a.score > b.score || (a.score == b.score && a.label < b.label); }
 
 // A heap whose front is the worst kept entry; the caller owns the memory (k entries).

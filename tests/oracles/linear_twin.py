@@ -37,10 +37,10 @@ def options(
     rare_power=0.0,
     seed=0,
     n_threads=1,
+    weights="half",
 ):
-    return SolverOptions(
-        loss, eps, max_passes, bias, prune, C, C if C_negative is None else C_negative, rare_power, seed, n_threads
-    )
+    negative = C if C_negative is None else C_negative
+    return SolverOptions(loss, eps, max_passes, bias, prune, C, negative, rare_power, seed, n_threads, weights=weights)
 
 
 def flat_nodes(n_labels):

@@ -42,13 +42,17 @@ def random_tree(rng, n_labels, arity, max_leaf):
 class Searched:
     """A trained random tree, its dense twin and the native search over it."""
 
-    def __init__(self, seed, n_labels, arity=3, max_leaf=4, link=0, n_rows=60, n_features=25, C=1.0):
+    def __init__(
+        self, seed, n_labels, arity=3, max_leaf=4, link=0, n_rows=60, n_features=25, C=1.0, weights="half",
+        most_together=1024,
+    ):  # fmt: skip
         rng = np.random.default_rng(seed)
+        self.most_together = most_together
         self.link = link
         self.x = (rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.3)).astype(np.float32)
         self.y = rng.random((n_rows, n_labels)) < 0.1
         self.tree = random_tree(rng, n_labels, arity, max_leaf)
-        self.blocks, self.first_block = twin.train_tree(self.x, self.y, self.tree, C=C, prune=0.01)
+        self.blocks, self.first_block = twin.train_tree(self.x, self.y, self.tree, C=C, prune=0.01, weights=weights)
         weights, bias = twin.decode(self.blocks)
         self.exact = [
             twin.path_scores(self.tree, self.first_block, self.blocks, weights, bias, row, link) for row in self.x
@@ -60,7 +64,7 @@ class Searched:
         tree = self.tree
         native = _native.SearchTree(
             self.blocks.native, tree.first_child, tree.n_children, tree.first_label, tree.n_labels_in,
-            tree.label_order, self.first_block,
+            tree.label_order, self.first_block, self.most_together,
         )  # fmt: skip
         return _native.Forest([self.blocks.native], [native], np.arange(self.x.shape[1], dtype=np.int32))
 
@@ -107,9 +111,10 @@ def assert_top_k(labels, scores, exact):
     st.integers(1, 8),
     st.sampled_from(LINKS),
     st.integers(1, 8),
+    st.sampled_from((0, 1024)),
 )
-def test_best_first_and_a_wide_beam_equal_exhaustive_search(seed, n_labels, arity, max_leaf, link, k):
-    case = Searched(seed, n_labels, arity, max_leaf, link, n_rows=20)
+def test_best_first_and_a_wide_beam_equal_exhaustive_search(seed, n_labels, arity, max_leaf, link, k, most_together):
+    case = Searched(seed, n_labels, arity, max_leaf, link, n_rows=20, most_together=most_together)
     widest = int(np.diff(case.tree.level_starts).max())
     for beam in (0, widest):
         labels, scores, n_blocks = case.search(k, beam)
@@ -268,6 +273,75 @@ def test_a_wide_root_of_long_rows_is_searched_exactly_at_every_level(level):
             labels, scores, _ = case.search(k)
             for i in range(len(case.x)):
                 assert_top_k(labels[i], scores[i], exact[i])
+    finally:
+        assert _native.use_simd_level(kept)
+
+
+@pytest.mark.parametrize("weights", ["half", "int8"])
+@pytest.mark.parametrize("level", _native.simd_levels())
+def test_a_small_tree_scored_whole_answers_as_one_scored_node_by_node(level, weights):
+    """The same bytes, in batches and row by row; leaves of one to many labels join, in lists, in bitmaps and whole."""
+    for seed, n_labels, arity, max_leaf in ((21, 200, 20, 4), (22, 300, 90, 1), (23, 250, 30, 12)):
+        cases = [
+            Searched(seed, n_labels, arity, max_leaf, 1, n_rows=30, n_features=90, weights=weights, most_together=most)
+            for most in (0, 2000)
+        ]
+        kept = _native.simd_level()
+        assert _native.use_simd_level(level)
+        try:
+            for k in (3, 20, 80):
+                for options in ({}, {"slack": 0.3, "max_nodes": 7}, {"beam": 3}, {"max_blocks": 4}):
+                    for by_node, whole in zip(*(case.search(k, **options) for case in cases), strict=True):
+                        np.testing.assert_array_equal(by_node, whole)
+            for row in cases[0].x[:10]:
+                columns = np.flatnonzero(row).astype(np.int32)
+                answers = []
+                for case in cases:
+                    labels, scores = np.full(9, -1, np.int32), np.zeros(9, np.float32)
+                    case.native.query(columns, row[columns], True, 1, 0, 9, labels, scores)
+                    answers.append((labels.tolist(), scores.tobytes()))
+                assert answers[0] == answers[1]
+        finally:
+            assert _native.use_simd_level(kept)
+
+
+@pytest.mark.parametrize("level", _native.simd_levels())
+def test_a_forest_adds_up_what_its_trees_say(level):
+    """By the vectors of few answers and by the sorting of many: the mean over the trees, ties to the smaller label."""
+    cases = [Searched(31, 120, 4, max_leaf, 2, n_rows=25) for max_leaf in (3, 10, 30)]
+    for case in cases[1:]:  # other trees over the same rows
+        case.x, case.y = cases[0].x, cases[0].y
+        case.blocks, case.first_block = twin.train_tree(case.x, case.y, case.tree, prune=0.01)
+    trees = [
+        _native.SearchTree(
+            case.blocks.native, case.tree.first_child, case.tree.n_children, case.tree.first_label,
+            case.tree.n_labels_in, case.tree.label_order, case.first_block,
+        )
+        for case in cases
+    ]  # fmt: skip
+    forest = _native.Forest([case.blocks.native for case in cases], trees, np.arange(25, dtype=np.int32))
+    exact = []
+    for case in cases:
+        weights, bias = twin.decode(case.blocks)
+        scores = [twin.path_scores(case.tree, case.first_block, case.blocks, weights, bias, row, 2) for row in case.x]
+        exact.append([one.label for one in scores])
+    rows = twin.csr_rows(cases[0].x)
+    kept = _native.simd_level()
+    assert _native.use_simd_level(level)
+    try:
+        for k, k_each in ((5, 10), (5, 21), (5, 22), (12, 120), (60, 60)):
+            labels, scores = np.full((len(rows), k), -1, np.int32), np.zeros((len(rows), k), np.float32)
+            forest.top_k(
+                rows.indptr, rows.indices, rows.data, 2, 0, 0, k_each, NOTHING, NOTHING, labels, scores,
+                np.zeros(len(rows), np.int32), 1,
+            )  # fmt: skip
+            for i in range(len(rows)):
+                mean = np.zeros(120)
+                for one in exact:
+                    named = np.argsort(-one[i], kind="stable")[:k_each]
+                    mean[named] += np.exp(one[i][named]) / 3
+                np.testing.assert_allclose(scores[i], np.sort(mean)[::-1][:k], rtol=1e-4, atol=1e-6)
+                np.testing.assert_allclose(scores[i], mean[labels[i]], rtol=1e-4, atol=1e-6)
     finally:
         assert _native.use_simd_level(kept)
 

@@ -81,15 +81,20 @@ void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t>
     flat_top_k(blocks.view, n_rows, indptr.data(), indices.data(), data.data(), k, n_threads, labels.data(), margins.data());
 }
 
-// A tree over the blocks, checked so that no search can leave it.
+// All classifiers of a small tree are scored together if that makes one block of at least so many, and if their weights come to
+// so many bytes a feature at most: otherwise opening the few nodes that matter is quicker.
+constexpr std::int64_t kNarrowLeaves = 4, kMostBytesTogether = 256;
+
+// A tree over the blocks, checked so that no search can leave it. most_together: the most classifiers of a
+// tree that is scored whole.
 struct TreeHolder {
     In<std::int32_t> first_child, n_children, first_label, n_labels_in, label_order;
     In<std::int64_t> first_block;
-    FeatureRowsArrays root_rows;
+    FeatureRowsArrays rows;
     SearchTree view{};
 
     TreeHolder(const BlocksHolder& blocks, In<std::int32_t> first_child, In<std::int32_t> n_children, In<std::int32_t> first_label,
-               In<std::int32_t> n_labels_in, In<std::int32_t> label_order, In<std::int64_t> first_block)
+               In<std::int32_t> n_labels_in, In<std::int32_t> label_order, In<std::int64_t> first_block, std::int64_t most_together)
         : first_child(first_child), n_children(n_children), first_label(first_label), n_labels_in(n_labels_in),
           label_order(label_order), first_block(first_block) {
         const std::size_t n_nodes = n_children.size();
@@ -110,12 +115,17 @@ struct TreeHolder {
                 throw nb::value_error("the children of a node do not fit its weight blocks");
         }
         view = SearchTree{static_cast<std::int64_t>(n_nodes), static_cast<std::int64_t>(label_order.size()), first_child.data(), n_children.data(), first_label.data(),
-                          n_labels_in.data(), label_order.data(), first_block.data(), n_children(0) > 0, false, {}};
+                          n_labels_in.data(), label_order.data(), first_block.data(), n_children(0) > 0, false, {}, 0};
         for (std::size_t n = 0; n < n_nodes; ++n) view.lone_labels = view.lone_labels || view.is_label(static_cast<std::int32_t>(n));
         for (std::int32_t child = 0; child < n_children(0); ++child)
             view.root_of_nodes = view.root_of_nodes && !view.is_label(first_child(0) + child);
-        root_rows = made_feature_rows(blocks.view, first_block(1));
-        if (!root_rows.start.empty()) view.root_rows = {static_cast<std::int32_t>(first_block(1)), root_rows.start.data(), root_rows.bytes.data()};
+        const std::int64_t n_all = blocks.view.child_start[blocks.view.n_blocks], n_bytes = blocks.view.payload_start[blocks.view.n_blocks];
+        const bool small = n_all <= most_together && n_all * kNarrowLeaves <= blocks.view.n_blocks * kMaxChildren && n_bytes <= kMostBytesTogether * blocks.view.n_features;
+        const std::int64_t n_blocks = small ? blocks.view.n_blocks : first_block(1);
+        // The rows of a single block lie in this order already.
+        if (small || n_blocks > 1) rows = made_feature_rows(blocks.view, n_blocks, small);
+        view.rows = rows.view();
+        view.n_together = blocks.view.child_start[n_blocks];
     }
 };
 
@@ -302,9 +312,9 @@ void bind_linear(nb::module_& m) {
              nb::arg("indices"), nb::arg("data"), nb::arg("n_threads"), nb::arg("nodes"), nb::arg("scores"), nb::arg("next_nodes"),
              nb::arg("next_scores"), "Fill next_nodes and next_scores with the best children of every row's nodes of one level.");
     nb::class_<TreeHolder>(m, "SearchTree", "A label tree whose nodes own weight blocks.")
-        .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>>(),
+        .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>, std::int64_t>(),
              nb::arg("blocks"), nb::arg("first_child"), nb::arg("n_children"), nb::arg("first_label"), nb::arg("n_labels_in"),
-             nb::arg("label_order"), nb::arg("first_block"));
+             nb::arg("label_order"), nb::arg("first_block"), nb::arg("most_together") = 1024);
     nb::class_<ForestHolder>(m, "Forest", "Label trees that are asked together.")
         .def(nb::init<nb::list, nb::list, In<std::int32_t>>(), nb::arg("blocks"), nb::arg("trees"), nb::arg("feature_rank"))
         .def("top_k", &forest_top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("link"), nb::arg("beam"),

@@ -410,7 +410,8 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     }
     std::vector<SolverMemory> memory(static_cast<std::size_t>(n_threads));
     std::vector<LocalRows> local(static_cast<std::size_t>(n_threads));
-    std::atomic<std::int64_t> done{0}, passes{0};
+    std::atomic<std::int64_t> passes{0};
+    std::atomic<double> done{0};  // of `total`
     std::atomic<bool> stopped{false};
     constexpr std::int64_t kGroupsPerBlock = kMaxChildren / kGroup;
     std::vector<std::int64_t> first_block(1, 0);
@@ -423,14 +424,18 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
             blocks[static_cast<std::size_t>(block++)] =
                 build_block(groups.data() + g, std::min(kGroupsPerBlock, first_group[n + 1] - g), data.n_features, options.bytes);
     };
-    const auto finished = [&](std::int64_t n, int thread) {
-        const std::int64_t now = done += n;
-        if (thread == 0 && progress && !progress(context, now, first_group.back())) stopped = true;
-    };
-
     std::vector<std::int64_t> large, small;
     double total = 0;
     for (std::int64_t n = 0; n < nodes.n_nodes; ++n) total += static_cast<double>(work[n] * n_groups_of(nodes, n));
+    // Told is the share of the work, in groups: the few groups of the root take as long as thousands of leaves, and an
+    // estimate of the time left would else begin at many times the truth.
+    const auto finished = [&](std::int64_t node, std::int64_t n_groups, int thread) {
+        const double now = done.fetch_add(static_cast<double>(work[node] * n_groups)) + static_cast<double>(work[node] * n_groups);
+        const double share = total > 0 ? std::min(1.0, now / total) : 0.0;
+        if (thread == 0 && progress && !progress(context, std::llround(share * static_cast<double>(first_group.back())), first_group.back()))
+            stopped = true;
+    };
+
     for (std::int64_t n = 0; n < nodes.n_nodes; ++n) {
         const std::int64_t n_groups = n_groups_of(nodes, n);
         if (!n_groups) continue;
@@ -443,7 +448,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
             if (stopped) return;
             const std::int64_t item = first_group[n] + g;
             passes += solve_group(local[0], nodes, n, g, item, options, memory[thread], groups[item]);
-            finished(1, thread);
+            finished(n, 1, thread);
         });
         if (!stopped) build(n);
     }
@@ -458,7 +463,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
             passes += solve_group(local[thread], nodes, n, g, item, options, memory[thread], groups[item]);
         }
         build(n);
-        finished(n_groups_of(nodes, n), thread);
+        finished(n, n_groups_of(nodes, n), thread);
     });
     if (!stopped && progress && !progress(context, first_group.back(), first_group.back())) stopped = true;
     report->groups = first_group.back();

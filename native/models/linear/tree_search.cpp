@@ -178,16 +178,16 @@ float first_bar(Link link, float above, const float* margins, std::int32_t n, st
 // `visit_needs()`.
 template <class Visit, class Needs>
 std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
-                    const float* root_margins, const Frontier& from, Found& found, Visit&& visit, Needs&& visit_needs) {
+                    const float* known_margins, const Frontier& from, Found& found, Visit&& visit, Needs&& visit_needs) {
     alignas(64) float computed[kMaxChildren];
     Key labels[kMaxChildren], nodes[kMaxChildren];
     const bool leaf = tree.n_children[from.node] == 0;
     std::int32_t first_child = leaf ? tree.first_label[from.node] : tree.first_child[from.node];
     const std::int64_t first = tree.first_block[from.node], last = tree.first_block[from.node + 1];
     for (std::int64_t b = first; b < last; ++b) {
-        const bool known = root_margins && from.node == 0;
+        const bool known = known_margins && blocks.child_start[b] < tree.n_together;
         if (!known) kernels().score_block(blocks, b, query, computed);
-        const float* margins = known ? root_margins + blocks.child_start[b] - blocks.child_start[first] : computed;
+        const float* margins = known ? known_margins + blocks.child_start[b] : computed;
         const std::int32_t n = static_cast<std::int32_t>(blocks.child_start[b + 1] - blocks.child_start[b]);
         // Most children are far from good enough: they are left out sixteen at a time, without a score. A bar of minus
         // infinity takes all of them, also those whose margin is no number; so the first few, which set the bar, come alone.
@@ -224,14 +224,14 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
     return static_cast<std::int32_t>(last - first);
 }
 
-// Writes the margins under all children of the root.
-void score_root(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, std::vector<float>& room, float* margins) {
-    if (tree.root_rows.n_blocks) {
-        room.resize(static_cast<std::size_t>(tree.root_rows.n_blocks) * kMaxChildren);
-        return kernels().score_feature_rows(blocks, tree.root_rows, query, room.data(), margins);
+// Writes the margins under the classifiers that are scored together.
+void score_together(const WeightBlocks& blocks, const SearchTree& tree, const Query& query, std::vector<float>& room, float* margins) {
+    if (tree.rows.n_blocks) {
+        room.resize(static_cast<std::size_t>(tree.rows.n_blocks) * kMaxChildren);
+        return kernels().score_feature_rows(blocks, tree.rows, query, room.data(), margins);
     }
     alignas(64) float block_margins[kMaxChildren];
-    for (std::int64_t b = 0; b < tree.first_block[1]; ++b) {
+    for (std::int64_t b = 0; blocks.child_start[b] < tree.n_together; ++b) {
         kernels().score_block(blocks, b, query, block_margins);
         std::copy(block_margins, block_margins + (blocks.child_start[b + 1] - blocks.child_start[b]), margins + blocks.child_start[b]);
     }
@@ -270,16 +270,16 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
     std::int64_t n_opened = 0;
     ClosedNodes closed(memory, options.max_nodes ? options.max_nodes : ClosedNodes::kNoLimit);
     const bool best_of_root_first = tree.root_of_nodes && !options.open;
-    const float* root_margins = memory.root_margins;
-    if (!root_margins && (best_of_root_first || tree.root_rows.n_blocks)) {
-        memory.own_margins.resize(static_cast<std::size_t>(blocks.child_start[tree.first_block[1]]));
-        score_root(blocks, tree, query, memory.root_room, memory.own_margins.data());
-        root_margins = memory.own_margins.data();
+    const float* margins = memory.margins;
+    if (!margins && (best_of_root_first || tree.rows.n_blocks)) {
+        memory.own_margins.resize(static_cast<std::size_t>(tree.n_together));
+        score_together(blocks, tree, query, memory.room, memory.own_margins.data());
+        margins = memory.own_margins.data();
     }
     const bool large = blocks.payload_start[blocks.n_blocks] > kLargePayload;
     Key opened = 0;
     const auto open = [&](const Frontier& node) {
-        return expand(blocks, tree, options, query, root_margins, node, found,
+        return expand(blocks, tree, options, query, margins, node, found,
                       [&](Key* keys, int n) { closed.put(keys, static_cast<int>(std::remove(keys, keys + n, opened) - keys)); },
                       [&] { return closed.needs(); });
     };
@@ -291,7 +291,7 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
         // What the best child holds tells that most of the others need not be kept at all.
         n_blocks = static_cast<std::int32_t>(tree.first_block[1]);
         if (enough()) return n_blocks;
-        const Frontier best = best_root_child(tree, options.link, root_margins);
+        const Frontier best = best_root_child(tree, options.link, margins);
         closed.taken_one();
         n_blocks += open(best);
         ++n_opened;
@@ -321,7 +321,7 @@ std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, con
         memory.next.clear();
         for (const Frontier& from : memory.frontier) {
             if (from.score <= found.node_needs()) continue;
-            n_blocks += expand(blocks, tree, options, query, memory.root_margins, from, found,
+            n_blocks += expand(blocks, tree, options, query, memory.margins, from, found,
                                [&](const Key* keys, int n) {
                                    for (int i = 0; i < n; ++i) memory.next.push_back({score_of(keys[i]), number_of(keys[i])});
                                },
@@ -341,10 +341,10 @@ std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, con
 // Numbers of each kind that a thread holds at once: 4 MB.
 constexpr std::int64_t kNumbersTogether = 1 << 20;
 
-// What a slice of rows needs: the margins under one tree's root and the rows in the order of their best child; then what
+// What a slice of rows needs: the margins that one tree scores together and the rows in the order of their best child; then what
 // each tree found for each row.
 struct SliceMemory {
-    std::vector<float> margins, root_room;
+    std::vector<float> margins, room;
     std::vector<std::pair<std::int64_t, std::int64_t>> order;  // best child, row
     std::vector<std::int32_t> labels, n_found;
     std::vector<float> scores;
@@ -363,40 +363,37 @@ void skip_filter(const SearchTree& tree, SearchOptions& options) {
     options.open += tree.n_nodes;
 }
 
+// Small trees are scored whole, row after row: which rows follow each other makes no difference to them.
 template <class QueryOf>
 void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, QueryOf&& query_of, SliceMemory& slice) {
     const WeightBlocks& blocks = *tree.blocks;
     const std::int64_t n_root = n_root_children(tree);
-    slice.margins.resize(static_cast<std::size_t>((end - begin) * n_root));
     slice.order.clear();
+    slice.margins.clear();
+    if (tree.tree->n_together > n_root) {
+        for (std::int64_t r = begin; r < end; ++r) slice.order.emplace_back(0, r);
+        return;
+    }
+    slice.margins.resize(static_cast<std::size_t>((end - begin) * n_root));
     for (std::int64_t r = begin; r < end; ++r) {
         float* margins = slice.margins.data() + (r - begin) * n_root;
         check_interrupt();
-        score_root(blocks, *tree.tree, query_of(r), slice.root_room, margins);
+        score_together(blocks, *tree.tree, query_of(r), slice.room, margins);
         slice.order.emplace_back(std::max_element(margins, margins + n_root) - margins, r);
     }
     std::sort(slice.order.begin(), slice.order.end());
 }
 
-constexpr std::size_t kFewFound = 64;
-
 // The k best labels by the sum of what the trees say of them, best first; returns how many. found: tree after tree.
 std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, std::vector<Key>& memory, std::int32_t* labels, float* scores) {
     const auto divisor = static_cast<float>(n_trees);
-    if (n_trees > 1 && found.size() <= kFewFound && k <= kMostInOrder) {
+    if (n_trees > 1 && found.size() <= kMostAddedUp && k <= kMostInOrder) {
         // Looking each up among those before is faster than sorting them, and adds up in the same order.
-        alignas(64) std::int32_t names[kFewFound];
-        Key sums[kFewFound];
-        int kept = 0;
-        for (const Scored& one : found) {
-            int place = kept;
-            for (int other = 0; other < kept; ++other) place = names[other] == one.label ? other : place;
-            const float before = place < kept ? found[static_cast<std::size_t>(place)].score : 0.0f;
-            names[place] = one.label;
-            found[static_cast<std::size_t>(place)] = {before + one.score, one.label};
-            kept += place == kept;
-        }
-        for (int i = 0; i < kept; ++i) sums[i] = key_of(found[static_cast<std::size_t>(i)].score / divisor, names[i]);
+        std::int32_t names[kMostAddedUp];
+        float totals[kMostAddedUp];
+        Key sums[kMostAddedUp];
+        const int kept = kernels().add_up(found.data(), static_cast<int>(found.size()), names, totals);
+        for (int i = 0; i < kept; ++i) sums[i] = key_of(totals[i] / divisor, names[i]);
         KeysInOrder best(memory, k);
         best.put(sums, kept);
         const std::int32_t n = std::min(k, kept);
@@ -443,7 +440,7 @@ std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const 
     memory.merged.clear();
     memory.labels.resize(static_cast<std::size_t>(k_each));
     memory.scores.resize(static_cast<std::size_t>(k_each));
-    memory.search.root_margins = nullptr;
+    memory.search.margins = nullptr;
     SearchOptions own = options;
     for (std::int32_t t = 0; t < n_trees; ++t) {
         std::int32_t used = 0;
@@ -463,10 +460,10 @@ void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const Sea
     const auto query_of = [&](std::int64_t r) {
         return Query{static_cast<std::int32_t>(indptr[r + 1] - indptr[r]), indices + indptr[r], data + indptr[r]};
     };
-    std::int64_t n_root = 1;
-    for (std::int32_t t = 0; t < n_trees; ++t) n_root = std::max(n_root, n_root_children(trees[t]));
+    std::int64_t widest = 1;
+    for (std::int32_t t = 0; t < n_trees; ++t) widest = std::max(widest, n_root_children(trees[t]));
     // Enough rows together that several share a child, few enough that every thread has some slices to do.
-    const std::int64_t slice = std::clamp<std::int64_t>(n_rows / (4 * n_threads), 64, std::max<std::int64_t>(64, kNumbersTogether / std::max<std::int64_t>(n_root, n_trees * k_each)));
+    const std::int64_t slice = std::clamp<std::int64_t>(n_rows / (4 * n_threads), 64, std::max<std::int64_t>(64, kNumbersTogether / std::max<std::int64_t>(widest, n_trees * k_each)));
     std::vector<ForestMemory> memory(static_cast<std::size_t>(n_threads));
     std::vector<SliceMemory> slices(static_cast<std::size_t>(n_threads));
     parallel_for((n_rows + slice - 1) / slice, n_threads, 1, [&](std::int64_t s, int thread) {
@@ -486,7 +483,7 @@ void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const Sea
                 check_interrupt();
                 const std::int64_t place = (r - begin) * n_trees + t;
                 std::int32_t used = 0;
-                own.search.root_margins = of_slice.margins.data() + (r - begin) * width;
+                own.search.margins = of_slice.margins.empty() ? nullptr : of_slice.margins.data() + (r - begin) * width;
                 of_slice.n_found[static_cast<std::size_t>(place)] =
                     search_tree(*trees[t].blocks, *trees[t].tree, of_tree, query_of(r), k_each, sure_labels(options, k_each), own.search,
                                 of_slice.labels.data() + place * k_each, of_slice.scores.data() + place * k_each, &used);

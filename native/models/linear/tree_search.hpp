@@ -25,7 +25,8 @@ struct SearchTree {
     const std::int64_t* first_block;
     bool root_of_nodes;                // the root has children, and none of them is a label
     bool lone_labels;                  // some nodes are labels
-    FeatureRows root_rows;             // of the root's blocks; no blocks: there is no copy
+    FeatureRows rows;                  // of the root's blocks, or of all if n_together says so; no blocks: there is no copy
+    std::int64_t n_together;           // the first so many classifiers are scored together: the root's, or all of a small tree
 
     bool is_label(std::int32_t node) const { return n_children[node] == 0 && first_block[node] == first_block[node + 1]; }
 };
@@ -51,8 +52,8 @@ struct SearchMemory {
     std::vector<Frontier> frontier, next;
     std::vector<std::uint64_t> closed, ordered_nodes, ordered_labels;
     std::vector<Scored> best, bound;
-    std::vector<float> own_margins, root_room;
-    const float* root_margins = nullptr;  // of the row's query under the root's children, if they are known already
+    std::vector<float> own_margins, room;
+    const float* margins = nullptr;  // of the row's query under the classifiers that are scored together, if they are known already
 };
 
 // Writes up to k labels and log scores, best first; returns how many. *n_blocks: blocks evaluated. The first n_sure of

@@ -16,15 +16,19 @@ inline float sum_lanes(const F16& a) {
     return lanes[0];
 }
 
-// R rows against one query: their loads and sums overlap. The last dim % 16 products go to the first lanes.
+// R rows against one query: their loads and sums overlap. The last dim % 16 products go to the first lanes. coming: rows
+// that are asked for meanwhile, as they lie anywhere in memory.
 template <int R>
-inline void some_dots(const float* query, const float* const* rows, std::int64_t dim, float* const* out) {
+inline void some_dots(const float* query, const float* const* rows, const float* const* coming, std::int64_t dim, float* const* out) {
     F16 sum[R];
     for (int r = 0; r < R; ++r) sum[r] = F16::all(0.0f);
     std::int64_t j = 0;
     for (; j + kLanes <= dim; j += kLanes) {
         const F16 v = F16::load(query + j);
-        for (int r = 0; r < R; ++r) sum[r] = sum[r] + v * F16::load(rows[r] + j);
+        for (int r = 0; r < R; ++r) {
+            __builtin_prefetch(coming[r] + j);
+            sum[r] = sum[r] + v * F16::load(rows[r] + j);
+        }
     }
     for (int r = 0; r < R; ++r) {
         float lanes[kLanes];
@@ -42,6 +46,7 @@ inline void some_dots(const float* query, const float* const* rows, std::int64_t
 void gathered_dots(const float* query, const float* table, const std::int32_t* ids, std::int64_t n_ids, std::int64_t dim, float* out) {
     constexpr int kRows = 4;
     const float* rows[kRows];
+    const float* coming[kRows];
     float* places[kRows];
     int n = 0;
     for (std::int64_t i = 0; i < n_ids; ++i) {
@@ -49,14 +54,16 @@ void gathered_dots(const float* query, const float* table, const std::int32_t* i
             out[i] = 0.0f;
             continue;
         }
+        const std::int32_t later = i + kRows < n_ids ? ids[i + kRows] : -1;
         rows[n] = table + ids[i] * dim;
+        coming[n] = later < 0 ? rows[n] : table + later * dim;
         places[n] = out + i;
         if (++n == kRows) {
-            some_dots<kRows>(query, rows, dim, places);
+            some_dots<kRows>(query, rows, coming, dim, places);
             n = 0;
         }
     }
-    for (int r = 0; r < n; ++r) some_dots<1>(query, rows + r, dim, places + r);
+    for (int r = 0; r < n; ++r) some_dots<1>(query, rows + r, coming + r, dim, places + r);
 }
 
 // out[q * n_rows + r] = queries[q] . rows[r]; n_queries is 1..4 and dim a multiple of 16.

@@ -1,5 +1,6 @@
 // The best few of many numbers, without a branch that depends on them: nobody could predict it.
 #include "simd.hpp"
+#include "topk.hpp"
 
 namespace lw::LW_LEVEL {
 namespace {
@@ -75,6 +76,33 @@ float reached_by(const float* numbers, int n, int k) {
         best = enough ? largest[g] : best;
     }
     return best;
+}
+
+// Adds up the scores of each label, in the order given, and returns how many labels there are; names and totals, in the order of
+// their first coming, have room for n of them, at most kMostAddedUp.
+int add_up(const Scored* found, int n, std::int32_t* names, float* totals) {
+    int kept = 0;
+#if defined(__AVX512F__)
+    // The names stay in registers: what was just stored piece by piece could not be loaded whole without waiting.
+    __m512i part[kMostAddedUp / 16];
+    for (__m512i& names_here : part) names_here = _mm512_set1_epi32(-1);
+    for (int i = 0; i < n; ++i) {
+        const __m512i wanted = _mm512_set1_epi32(found[i].label);
+        std::uint64_t same = 0;
+        for (int v = 0; v < kMostAddedUp / 16; ++v) same |= static_cast<std::uint64_t>(_mm512_cmpeq_epi32_mask(part[v], wanted)) << (16 * v);
+        const int place = same ? __builtin_ctzll(same) : kept;
+        const std::uint64_t here = 1ull << place;
+        for (int v = 0; v < kMostAddedUp / 16; ++v) part[v] = _mm512_mask_mov_epi32(part[v], static_cast<__mmask16>(here >> (16 * v)), wanted);
+#else
+    for (int i = 0; i < n; ++i) {
+        int place = kept;
+        for (int other = 0; other < kept; ++other) place = names[other] == found[i].label ? other : place;
+#endif
+        totals[place] = (place < kept ? totals[place] : 0.0f) + found[i].score;
+        names[place] = found[i].label;
+        kept += place == kept;
+    }
+    return kept;
 }
 
 }  // namespace lw::LW_LEVEL

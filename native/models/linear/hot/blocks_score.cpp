@@ -333,7 +333,7 @@ void ask_for_codes(const WeightBlocks& blocks, std::int64_t block, const Query& 
 void score_feature_rows(const WeightBlocks& blocks, const FeatureRows& rows, const Query& query, float* room, float* scores) {
     for (std::int32_t q = 0; q < query.n; ++q) __builtin_prefetch(rows.start + query.features[q]);
     for (std::int32_t b = 0; b < rows.n_blocks; ++b) {
-        const std::int64_t first = blocks.child_start[b], n = blocks.child_start[b + 1] - first;
+        const std::int64_t first = rows.child_start[b], n = rows.child_start[b + 1] - first;
         for (std::int64_t c = 0; c < n; ++c) room[b * kMaxChildren + c] = blocks.scale ? 0.0f : blocks.bias[first + c];
     }
     const std::uint8_t* const last = rows.bytes + rows.start[blocks.n_features] + kReadAhead;
@@ -356,7 +356,7 @@ void score_feature_rows(const WeightBlocks& blocks, const FeatureRows& rows, con
             for (; ask < part_end; ask += 64) __builtin_prefetch(ask);
             const int code = codes[b];
             if (code == 0) continue;
-            const RowSizes sizes(static_cast<int>(blocks.child_start[b + 1] - blocks.child_start[b]), blocks.scale != nullptr);
+            const RowSizes sizes(static_cast<int>(rows.child_start[b + 1] - rows.child_start[b]), blocks.scale != nullptr);
             const std::uint8_t* weights = row + sizes.names(code);
             const auto readable = static_cast<std::uint64_t>(last - row);
             float* own = room + b * kMaxChildren;
@@ -369,9 +369,12 @@ void score_feature_rows(const WeightBlocks& blocks, const FeatureRows& rows, con
         }
     }
     for (std::int32_t b = 0; b < rows.n_blocks; ++b) {
-        const std::int64_t first = blocks.child_start[b], n = blocks.child_start[b + 1] - first;
-        const float* own = room + b * kMaxChildren;
-        for (std::int64_t c = 0; c < n; ++c) scores[first + c] = blocks.scale ? blocks.bias[first + c] + blocks.scale[first + c] * own[c] : own[c];
+        const std::int64_t first = rows.child_start[b], n = rows.child_start[b + 1] - first;
+        const float* __restrict own = room + b * kMaxChildren;
+        const float* bias = blocks.bias + first;
+        const float* scale = blocks.scale ? blocks.scale + first : nullptr;
+        float* __restrict out = scores + first;
+        for (std::int64_t c = 0; c < n; ++c) out[c] = scale ? bias[c] + scale[c] * own[c] : own[c];
     }
 }
 
