@@ -124,7 +124,7 @@ def test_the_ranker_of_an_ensemble_can_have_fewer_trees(tmp_path, cli):
     )
     assert made.code == 0, made.err
     assert "its model reads texts" in cli("shrink", tmp_path / "m").err
-    done = cli("shrink", tmp_path / "m", "--data", data, "--variant", "ranker=75,beam=5,int8", "--out", tmp_path / "s")
+    done = cli("shrink", tmp_path / "m", "--data", data, "--variant", "ranker=75,beam=5", "--out", tmp_path / "s")
     assert done.code == 0, done.err
     small = labelwood.load(tmp_path / "s", verify=True)
     assert len(small.fitted_.model.ranked.ranker.feature) == 75

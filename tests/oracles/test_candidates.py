@@ -125,6 +125,21 @@ def queries(seed, n_models, n_rows=20, width=6):
     return x, runs, said, answers, (*asked, *flat)
 
 
+@pytest.mark.parametrize("level", _native.simd_levels())
+def test_every_instruction_level_finds_the_same_nearest_rows(level):
+    tables, before = [], _native.simd_level()
+    for used in (before, level):
+        assert _native.use_simd_level(used)
+        try:
+            sides, _ = problem(3, True, 21)
+            *_, asked = queries(3, 2)
+            tables.append(sides.table(*asked, 1))
+        finally:
+            _native.use_simd_level(before)
+    for ours, theirs in zip(*tables, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize(("names", "learned"), [(True, None), (False, None), (True, 0), (True, 21)])
 @pytest.mark.parametrize("n_models", [1, 2])
 @pytest.mark.parametrize("seed", range(4))
@@ -156,14 +171,36 @@ def random_trees(random, n_features, n_trees=9, n_leaves=8):
     return feature, random.random(shape).astype(np.float32), left, value, 0.3
 
 
-@pytest.mark.parametrize("n_items", [0, 1, 15, 16, 17, 1100])
-def test_margins_are_those_of_the_twin(n_items):
+@pytest.mark.parametrize("level", _native.simd_levels())
+@pytest.mark.parametrize("n_leaves", [1, 8, 31, 32, 60])  # trees of more than 31 leaves are walked through
+@pytest.mark.parametrize("n_items", [0, 1, 15, 16, 17, 300])
+def test_margins_are_those_of_the_twin(n_items, n_leaves, level):
     random = np.random.default_rng(n_items)
-    trees = random_trees(random, 5)
+    trees = random_trees(random, 5, n_leaves=n_leaves)
     items = random.random((n_items, 5)).astype(np.float32)
-    margins = np.empty(n_items, np.float32)
-    _native.BoostedTrees(*trees, 5).margins(items, 2, margins)
+    margins, before = np.empty(n_items, np.float32), _native.simd_level()
+    assert _native.use_simd_level(level)
+    try:
+        _native.BoostedTrees(*trees, 5).margins(items, 2, margins)
+    finally:
+        _native.use_simd_level(before)
     np.testing.assert_allclose(margins, [twin.margin_of(trees, item) for item in items], rtol=1e-5, atol=1e-6)
+
+
+def test_nodes_that_two_lead_to_are_walked_through():
+    """Each node of a chain leads to the next one on both sides of its children: as a tree it has 2^29 leaves."""
+    n_nodes = 61
+    feature, left = (
+        np.zeros((1, n_nodes), np.int32),
+        np.minimum(np.arange(n_nodes) + 1, n_nodes - 2)[None].astype(np.int32),
+    )
+    feature[0, n_nodes - 2 :] = -1
+    threshold, value = np.full((1, n_nodes), 0.5, np.float32), np.arange(n_nodes, dtype=np.float32)[None]
+    margins = np.empty(2, np.float32)
+    items = np.array([[0.0], [1.0]], np.float32)
+    _native.BoostedTrees(feature, threshold, left, value, 0.0, 1).margins(items, 1, margins)
+    trees = feature, threshold, left, value, 0.0
+    np.testing.assert_array_equal(margins, [twin.margin_of(trees, item) for item in items])
 
 
 @pytest.mark.parametrize(("negative_weight", "item_share", "feature_share"), [(1.0, 1.0, 1.0), (2.5, 0.6, 0.5)])

@@ -37,6 +37,13 @@ def test_arrays_come_back_as_they_were():
         np.testing.assert_array_equal(back[name], array)
 
 
+def test_numbers_like_chance_take_their_entropy():
+    numbers = np.rint(2 * np.random.default_rng(0).standard_normal(20_000)).astype(np.int8)
+    share = np.unique(numbers, return_counts=True)[1] / len(numbers)
+    entropy = -(share * np.log2(share)).sum() * len(numbers) / 8
+    assert len(compressed({"a": numbers})) < 1.04 * entropy + 100
+
+
 def test_every_flipped_byte_is_refused_or_does_no_harm():
     arrays = {"a": np.arange(300), "b": np.ones(5, np.float32)}
     data = compressed(arrays)

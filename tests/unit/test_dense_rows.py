@@ -17,11 +17,10 @@ from labelwood.models.ensemble.dense_rows import (
     DenseRows,
     MeantTexts,
     as_columns,
-    inverse,
-    product,
     spoken,
     tries_static,
 )
+from labelwood.models.ensemble.even_space import EvenSpace
 from labelwood.models.ensemble.model import Ensemble
 from labelwood.models.ensemble.near_rows import NearRows
 from labelwood.models.ensemble.network import N_NETWORKS, Network
@@ -127,15 +126,6 @@ def test_a_missing_table_says_what_to_install(folder, tmp_path, monkeypatch):
         StaticVectors.of_folder(str(short), 8)
 
 
-def test_inverse_and_product_are_those_of_numpy():
-    random = np.random.default_rng(0)
-    rows = random.standard_normal((50, 20))
-    matrix = rows.T @ rows + np.eye(20)
-    np.testing.assert_allclose(inverse(matrix), np.linalg.inv(matrix), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(product(rows.T, rows, 1), rows.T @ rows, atol=1e-4)
-    assert product(rows.T, rows, 1).tobytes() == product(rows.T, rows, 4).tobytes()
-
-
 def test_names_are_texts():
     assert spoken("p:cast-iron_pan\nskillet") == "cast iron pan"
 
@@ -150,7 +140,7 @@ def test_columns_are_those_of_full_products(folder):
     y = sparse.random(n_rows, n_labels, 0.1, "csr", np.float32, random_state=random)
     y.data[:] = 1
     x = sparse.csr_matrix((n_rows, 3), dtype=np.float32)
-    meant = MeantTexts(TextMeaning.of("static", str(folder), 8), vectors, names)
+    meant = MeantTexts(TextMeaning.of("static", str(folder), 8), EvenSpace.of(vectors), vectors, names)
     dense = DenseRows.of(meant, y)
     counts = np.bincount(y.indices, minlength=n_labels).astype(np.int64)
     sides = Sides((Silent(),), NearRows.of(x, y), None, Together.of(y), counts, dense=dense)
@@ -158,11 +148,19 @@ def test_columns_are_those_of_full_products(folder):
     columns = column_names(("words",), dense=True)
     assert sides.columns == columns
     assert table.shape[1] == len(columns)
-    similar = asked @ vectors.T
-    told = asked @ np.linalg.solve(vectors.T @ vectors + np.eye(WIDTH), vectors.T @ y.toarray())
     sums = y.T @ vectors
-    centres = asked @ (sums / np.linalg.norm(sums, axis=1, keepdims=True)).T
-    of_names = asked @ names.T
+    exact = {
+        "row": vectors, "centre": sums / np.linalg.norm(sums, axis=1, keepdims=True), "name": names,
+        "told": np.linalg.solve(vectors.T @ vectors + np.eye(WIDTH), vectors.T @ y.toarray()).T,
+    }  # fmt: skip
+    kept = {
+        "row": dense.rows * dense.row_scale[:, None], "centre": dense.centres * dense.centre_scale[:, None],
+        "name": dense.names * dense.name_scale[:, None], "told": dense.told * dense.told_scale[:, None],
+    }  # fmt: skip
+    for what, lines in exact.items():
+        lengths = np.linalg.norm(lines, axis=1) * np.linalg.norm(kept[what], axis=1)
+        assert np.min(np.einsum("ij,ij->i", lines, kept[what]) / lengths) > 0.95
+    similar, centres, of_names, told = (asked @ kept[what].T for what in ("row", "centre", "name", "told"))
     assert len(keys) > 150
     for key, item in zip(keys.tolist(), table.tolist(), strict=True):
         row, label = divmod(key, n_labels)
@@ -209,6 +207,15 @@ def test_same_seed_same_bytes_for_any_threads(trained, folder):
         assert array.tobytes() == again.fitted_.arrays()[name].tobytes(), name
 
 
+def test_a_row_alone_is_answered_as_among_others(trained):
+    new = problem(2, 20)
+    batch = trained.predict(new, 5)
+    for row in range(0, 20, 6):
+        single = trained.predict(new.take([row]), 5)
+        np.testing.assert_array_equal(single.labels[0], batch.labels[row])
+        np.testing.assert_array_equal(single.scores[0], batch.scores[row])
+
+
 def test_an_explanation_names_the_similar_texts(trained):
     new = problem(2, 1)
     label = int(new.y.indices[0])
@@ -226,7 +233,7 @@ def test_one_classifier_a_label_sees_words_and_vectors_where_that_is_quick(train
     seen = sides.seen(rows, 2).toarray()
     assert seen.shape == (5, sides.n_features + WIDTH) == (5, sides.models[2].n_features)
     np.testing.assert_array_equal(seen[:, : sides.n_features], new.features().toarray())
-    np.testing.assert_array_equal(seen[:, sides.n_features :], sides.dense.meaning.vectors(new.texts, 1))
+    np.testing.assert_array_equal(seen[:, sides.n_features :], sides.dense.vectors(new.texts, 1))
     values = problem(0).features().nnz
     monkeypatch.setattr(cross_fitting, "_BY_LABEL_WORK", N_LABELS * values)
     slower = Ensemble(**settings_of(folder)).fit(problem(0))
@@ -238,7 +245,7 @@ def test_a_network_sees_the_vectors(trained):
     assert sides.model_names[-1] == DENSE_NETWORK
     new = problem(2, 300)
     rows = sides.rows(new.features(), new.texts, 1)
-    top = sides.dense_network.best(as_columns(sides.dense.meaning.vectors(new.texts, 1)), 3, 1)
+    top = sides.dense_network.best(as_columns(sides.dense.vectors(new.texts, 1)), 3, 1)
     assert labelwood.evaluate(top, new.y, ks=(1,))["P@1"] > 90
     keys, table = sides.table(rows, 1)
     scores = table[:, sides.columns.index(f"{DENSE_NETWORK}: score")]
@@ -255,6 +262,18 @@ def test_a_model_of_before_has_no_network_of_the_vectors(trained):
     assert not any(name.startswith("dense_network.") for name in without.arrays())
     facts = {name: fact for name, fact in ranked.facts().items() if name != "dense_network"}
     assert not any(name.startswith("dense_network.") for name in type(ranked).schema(facts))
+
+
+def test_a_model_of_before_takes_vectors_as_they_are(trained):
+    ranked = trained.fitted_.ranked
+    before = replace(ranked, sides=replace(ranked.sides, dense=replace(ranked.sides.dense, space=None)))
+    facts = before.facts()
+    assert not facts.pop("even")
+    assert not set(before.parts()) ^ set(type(ranked).parts_schema(facts))
+    assert {"dense.turn", "dense.centre"} <= set(ranked.parts()) & set(type(ranked).parts_schema(ranked.facts()))
+    dense = DenseRows.restore(before.sides.dense.arrays(), facts["dense"], trained.fitted_.trained_on)
+    texts = problem(2, 5).texts
+    np.testing.assert_array_equal(dense.vectors(texts, 1), dense.meaning.vectors(texts, 1))
 
 
 def test_another_encoder_is_refused(trained, tmp_path):

@@ -9,7 +9,7 @@ from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.matrices import normalized_rows
 from labelwood.models.ensemble import network
-from labelwood.models.ensemble.network import Network, training_memory
+from labelwood.models.ensemble.network import Network, in_steps, training_memory
 from labelwood.models.fit_input import checked_input
 
 WORD = (1 << 64) - 1
@@ -101,6 +101,29 @@ def test_answers_are_those_of_its_tables():
     np.testing.assert_array_equal(networks.best(wider, 2, 1).scores, networks.best(x[:30], 2, 1).scores)
     one = networks.best(x[7], 2, 1)
     np.testing.assert_array_equal(one.scores[0], networks.best(x[:30], 2, 2).scores[7])
+
+
+def test_steps_add_little_noise_and_follow_what_counts():
+    random = np.random.default_rng(0)
+    lines = random.standard_normal((40, 300)).astype(np.float32) * random.uniform(0.1, 3, (40, 1)).astype(np.float32)
+    steps, scale = in_steps(lines)
+    wrong = lines - steps * scale[:, None]
+    assert np.abs(wrong).max() <= scale.max() * 0.5001
+    np.testing.assert_allclose(scale, network.STEP * np.sqrt(np.square(lines).mean(axis=1)), rtol=1e-5)
+    use = random.uniform(0.01, 1, 40)
+    use[7] = 0
+    steps, scale = in_steps(lines, use)
+    counted = use > 0
+    assert np.ptp(scale[counted] ** 2 * use[counted]) < 1e-5 * np.max(scale[counted] ** 2 * use[counted])
+    assert not steps[7].any()  # what nobody uses is 0
+    noise = (use[:, None] * np.square(lines - steps * scale[:, None])).sum()
+    assert noise < 1.1 * network.STEP**2 / 12 * (use[:, None] * np.square(lines)).sum()
+    spike = np.zeros((2, 100_000), np.float32)
+    spike[0, 3] = 5
+    steps, scale = in_steps(spike)
+    assert steps[0, 3] * scale[0] == pytest.approx(5)
+    assert not steps[1].any()
+    assert in_steps(np.zeros((0, 4), np.float32))[0].shape == (0, 4)
 
 
 def test_same_bytes_for_any_number_of_threads():

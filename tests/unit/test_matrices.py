@@ -136,6 +136,17 @@ def test_normalized_rows_of_explicit_zeros_stay_zero():
     assert normalized_rows(as_features(source)).toarray().tolist() == [[0, 0]]
 
 
+def test_a_row_alone_has_the_bits_it_has_among_others():
+    x = sparse.random(40, 900, density=0.1, format="csr", random_state=3, dtype=np.float32)
+    x.data[x.indptr[4] : x.indptr[5]] = 0
+    x.data[x.indptr[7] : x.indptr[8]] *= 1e-30
+    together = normalized_rows(x)
+    for row in range(40):
+        alone = normalized_rows(x[row])
+        assert alone.data.dtype == np.float32
+        np.testing.assert_array_equal(alone.data, together[row].data)
+
+
 def test_unit_scales_are_one_over_the_length_or_none_where_float32_is_not_enough():
     x = sparse.csr_matrix(np.array([[3, 4], [0, 0], [0, 0.5]], np.float32))
     np.testing.assert_allclose(unit_scales(x), [0.2, 1, 2])

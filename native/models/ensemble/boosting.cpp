@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "levels.hpp"
 #include "parallel.hpp"
 #include "rng.hpp"
 
@@ -211,60 +212,103 @@ void train_boosting(const BinnedItems& items, const BoostingSettings& settings, 
 }
 
 QuickTrees::QuickTrees(const FlatTrees& trees, double base)
-    : nodes_(static_cast<std::size_t>(trees.n_trees) * trees.n_nodes), values_(nodes_.size()), depths_(trees.n_trees),
-      n_nodes_(trees.n_nodes), base_(base) {
+    : n_trees_(static_cast<std::size_t>(trees.n_trees)), n_nodes_(trees.n_nodes), base_(base) {
+    if (mask(trees)) return;
+    nodes_.resize(n_trees_ * static_cast<std::size_t>(n_nodes_));
+    values_.assign(trees.value, trees.value + nodes_.size());
+    depths_.resize(n_trees_);
     std::vector<std::int32_t> depth(trees.n_nodes);
     for (std::int32_t tree = 0; tree < trees.n_trees; ++tree) {
         std::fill(depth.begin(), depth.end(), 0);
         for (std::int32_t node = 0; node < trees.n_nodes; ++node) {
             const std::size_t place = static_cast<std::size_t>(tree) * trees.n_nodes + node;
-            values_[place] = trees.value[place];
             if (trees.feature[place] < 0) {
                 nodes_[place] = {std::numeric_limits<float>::infinity(), 0, static_cast<std::int16_t>(node)};
                 continue;
             }
             const std::int32_t left = trees.left[place];
             nodes_[place] = {trees.threshold[place], static_cast<std::int16_t>(trees.feature[place]), static_cast<std::int16_t>(left)};
-            depth[left] = depth[left + 1] = depth[node] + 1;  // children stand behind their parents
+            depth[left] = depth[left + 1] = std::max(depth[left], depth[node] + 1);  // children stand behind their parents
             depths_[tree] = std::max(depths_[tree], depth[left]);
         }
     }
+}
+
+// Fills the masks; false if a tree has too many leaves.
+bool QuickTrees::mask(const FlatTrees& trees) {
+    if (n_nodes_ > 2 * kMostLeaves - 1) return false;
+    first_masked_.assign(1, 0);
+    leaves_.assign(n_trees_ * kMostLeaves, 0.0f);
+    for (std::int64_t tree = 0; tree < trees.n_trees; ++tree) {
+        std::int32_t n_leaves = 0;
+        mask_below(trees, tree * n_nodes_, tree * n_nodes_, n_leaves);
+        if (n_leaves > kMostLeaves) {
+            return false;  // nodes that several lead to
+        }
+        first_masked_.push_back(static_cast<std::int32_t>(masked_.size()));
+    }
+    return true;
+}
+
+// The leaves under a node as bits; goes no further when there are too many.
+std::uint32_t QuickTrees::mask_below(const FlatTrees& trees, std::int64_t place, std::int64_t root, std::int32_t& n_leaves) {
+    if (n_leaves > kMostLeaves) return 0;
+    if (trees.feature[place] < 0) {
+        if (n_leaves < kMostLeaves) leaves_[root / n_nodes_ * kMostLeaves + n_leaves] = trees.value[place];
+        return n_leaves < kMostLeaves ? 1u << n_leaves++ : (++n_leaves, 0u);
+    }
+    const std::size_t number = masked_.size();
+    masked_.push_back({trees.threshold[place], trees.feature[place], 0});
+    const std::uint32_t left = mask_below(trees, root + trees.left[place], root, n_leaves);
+    masked_[number].left_leaves = left;
+    return left | mask_below(trees, root + trees.left[place] + 1, root, n_leaves);
 }
 
 void QuickTrees::margins(const float* features, std::int64_t n_items, std::int32_t n_features, float* margins) const {
     std::vector<std::int32_t> items(static_cast<std::size_t>(n_items));
     std::iota(items.begin(), items.end(), 0);
     std::vector<double> sums(items.size(), base_);
-    add(features, items.data(), n_items, n_features, 0, depths_.size(), sums.data());
+    add(features, items.data(), n_items, n_features, 0, n_trees_, sums.data());
     std::transform(sums.begin(), sums.end(), margins, [](double sum) { return static_cast<float>(sum); });
 }
 
 void QuickTrees::add(const float* features, const std::int32_t* items, std::int64_t n_items, std::int32_t n_features, std::size_t begin_tree,
                      std::size_t end_tree, double* sums) const {
-    constexpr std::int64_t kAtOnce = 16;
-    double added[kAtOnce];
-    std::int32_t at[kAtOnce];
-    for (std::int64_t begin = 0; begin < n_items; begin += kAtOnce) {
-        const std::int64_t n = std::min(kAtOnce, n_items - begin);
-        const float* rows[kAtOnce];
-        for (std::int64_t i = 0; i < kAtOnce; ++i) {
+    double added[kItemsAtOnce];
+    const float* rows[kItemsAtOnce];
+    std::vector<float> columns(nodes_.empty() ? static_cast<std::size_t>(n_features) * kItemsAtOnce : 0);
+    for (std::int64_t begin = 0; begin < n_items; begin += kItemsAtOnce) {
+        const std::int64_t n = std::min<std::int64_t>(kItemsAtOnce, n_items - begin);
+        for (std::int64_t i = 0; i < kItemsAtOnce; ++i) {
             const std::int32_t item = items[begin + std::min(i, n - 1)];
             rows[i] = features + static_cast<std::int64_t>(item) * n_features;
             added[i] = sums[item];
         }
-        for (std::size_t tree = begin_tree; tree < end_tree; ++tree) {
-            const Node* nodes = nodes_.data() + tree * n_nodes_;
-            const float* values = values_.data() + tree * n_nodes_;
-            std::fill(at, at + kAtOnce, 0);
-            for (std::int32_t level = 0; level < depths_[tree]; ++level) {
-                for (std::int64_t i = 0; i < kAtOnce; ++i) {
-                    const Node node = nodes[at[i]];
-                    at[i] = node.left + (rows[i][node.feature] > node.threshold);
-                }
-            }
-            for (std::int64_t i = 0; i < kAtOnce; ++i) added[i] += values[at[i]];
+        if (nodes_.empty()) {
+            for (std::int64_t i = 0; i < kItemsAtOnce; ++i)
+                for (std::int32_t f = 0; f < n_features; ++f) columns[static_cast<std::size_t>(f * kItemsAtOnce + i)] = rows[i][f];
+            kernels().add_masked_trees({masked_.data(), first_masked_.data(), leaves_.data()}, static_cast<std::int64_t>(begin_tree),
+                                       static_cast<std::int64_t>(end_tree), columns.data(), added);
+        } else {
+            walk(rows, begin_tree, end_tree, added);
         }
         for (std::int64_t i = 0; i < n; ++i) sums[items[begin + i]] = added[i];
+    }
+}
+
+void QuickTrees::walk(const float* const* rows, std::size_t begin, std::size_t end, double* added) const {
+    std::int32_t at[kItemsAtOnce];
+    for (std::size_t tree = begin; tree < end; ++tree) {
+        const Node* nodes = nodes_.data() + tree * n_nodes_;
+        const float* values = values_.data() + tree * n_nodes_;
+        std::fill(at, at + kItemsAtOnce, 0);
+        for (std::int32_t level = 0; level < depths_[tree]; ++level) {
+            for (std::int64_t i = 0; i < kItemsAtOnce; ++i) {
+                const Node node = nodes[at[i]];
+                at[i] = node.left + (rows[i][node.feature] > node.threshold);
+            }
+        }
+        for (std::int64_t i = 0; i < kItemsAtOnce; ++i) added[i] += values[at[i]];
     }
 }
 

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/ensemble/masked_trees.hpp"
+
 namespace lw {
 
 // Features of n_items by bin: bins[f * n_items + i] < n_bins[f] <= 256. hits: 1 for an item that is right, else 0.
@@ -49,7 +51,8 @@ struct FlatTrees {
     std::int32_t n_nodes;  // of a tree
 };
 
-// The trees packed for answering: every leaf leads to itself, so that items go down a tree side by side, without branches.
+// The trees packed for answering: sixteen items side by side. All nodes of small trees are asked at once; through larger ones
+// items walk, and every leaf leads to itself, so that no step is a branch.
 class QuickTrees {
 public:
     // Every node must lead to nodes behind it within its tree.
@@ -62,16 +65,24 @@ public:
     void add(const float* features, const std::int32_t* items, std::int64_t n_items, std::int32_t n_features, std::size_t begin,
              std::size_t end, double* sums) const;
     double base() const { return base_; }
-    std::size_t n_trees() const { return depths_.size(); }
+    std::size_t n_trees() const { return n_trees_; }
 
 private:
     struct Node {
         float threshold;
         std::int16_t feature, left;
     };
+    bool mask(const FlatTrees& trees);
+    std::uint32_t mask_below(const FlatTrees& trees, std::int64_t place, std::int64_t root, std::int32_t& n_leaves);
+    void walk(const float* const* rows, std::size_t begin, std::size_t end, double* added) const;
+
+    std::vector<MaskedNode> masked_;  // none: trees are too large
+    std::vector<std::int32_t> first_masked_;
+    std::vector<float> leaves_;
     std::vector<Node> nodes_;  // (n_trees, n_nodes)
     std::vector<float> values_;
     std::vector<std::int32_t> depths_;
+    std::size_t n_trees_;
     std::int32_t n_nodes_;
     double base_;
 };

@@ -183,18 +183,13 @@ private:
         }
         if (!(largest > 0) || !std::isfinite(squares)) return;
         room_.small_place.resize(n_dims);
-        for (std::size_t d = 0; d < n_dims; ++d) room_.small_place[d] = static_cast<std::int8_t>(std::lrint(room_.place[d] / largest * 127));
+        for (std::size_t d = 0; d < n_dims; ++d) room_.small_place[d] = static_cast<std::int16_t>(std::lrint(room_.place[d] / largest * 127));
         const float scale = largest / 127 / std::sqrt(squares);
         room_.learned_rows.resize(learned.n_near);
         TopKHeap heap(room_.learned_rows.data(), learned.n_near);
-        const std::int64_t n_rows = sides_.near.labels.n_rows;
-        for (std::int64_t row = 0; row < n_rows; ++row) {
-            const std::int8_t* other = learned.rows + static_cast<std::size_t>(row) * n_dims;
-            std::int32_t dot = 0;
-            for (std::size_t d = 0; d < n_dims; ++d) dot += static_cast<std::int16_t>(room_.small_place[d]) * static_cast<std::int16_t>(other[d]);
-            const float similar = scale * learned.row_scale[row] * static_cast<float>(dot);
-            if (similar > 0 && !(heap.full() && similar < heap.worst())) heap.offer(similar, static_cast<std::int32_t>(row));
-        }
+        const ByteTable rows{learned.rows, sides_.near.labels.n_rows, learned.projection.dim};
+        compare(room_.small_place, rows, scale, learned.row_scale);
+        keep_nearest(heap);
         room_.learned_rows.resize(static_cast<std::size_t>(heap.size()));
         heap.sorted();
         float total = 0;
@@ -267,13 +262,28 @@ private:
         for (const std::int32_t label : room_.touched_votes) room_.votes[label] = 0.0f;
     }
 
+    // Fills room_.similar: what every line of a table has in common with the row.
+    void compare(const std::vector<std::int16_t>& query, const ByteTable& lines, float by, const float* scale) {
+        room_.similar.resize(static_cast<std::size_t>(lines.n_rows));
+        kernels().byte_lines_times(query.data(), lines, by, scale, room_.similar.data());
+    }
+    void compare(const MeaningSide::Table& table) {
+        compare(room_.small_meaning, {table.lines, table.n_lines, sides_.meaning.n_dims}, room_.meaning_scale, table.scale);
+    }
+
+    void keep_nearest(TopKHeap& heap) const {
+        for (std::size_t row = 0; row < room_.similar.size(); ++row) {
+            const float similar = room_.similar[row];
+            if (similar > 0 && !(heap.full() && similar < heap.worst())) heap.offer(similar, static_cast<std::int32_t>(row));
+        }
+    }
+
     // What a line of a table has in common with the text.
     float similar(const MeaningSide::Table& table, std::int64_t line) const {
-        const auto n_dims = static_cast<std::size_t>(sides_.meaning.n_dims);
-        const std::int8_t* other = table.lines + static_cast<std::size_t>(line) * n_dims;
-        std::int32_t dot = 0;
-        for (std::size_t d = 0; d < n_dims; ++d) dot += static_cast<std::int16_t>(room_.small_meaning[d]) * static_cast<std::int16_t>(other[d]);
-        return room_.meaning_scale * table.scale[line] * static_cast<float>(dot);
+        float found;
+        kernels().byte_lines_times(room_.small_meaning.data(), {table.lines + line * sides_.meaning.n_dims, 1, sides_.meaning.n_dims},
+                                   room_.meaning_scale, table.scale + line, &found);
+        return found;
     }
 
     // The labels with most votes of the texts that mean the most similar, those that the vector tells, and those with similar names.
@@ -295,7 +305,7 @@ private:
         room_.small_meaning.assign(static_cast<std::size_t>(meaning.n_dims), 0);
         for (std::int64_t q = meaning_begin_; q < end_; ++q) {
             const std::int64_t d = asked_.rows.columns[q] - meaning.first_column;
-            if (d < meaning.n_dims) room_.small_meaning[d] = static_cast<std::int8_t>(std::lrint(asked_.rows.values[q] / largest * 127));
+            if (d < meaning.n_dims) room_.small_meaning[d] = static_cast<std::int16_t>(std::lrint(asked_.rows.values[q] / largest * 127));
         }
         room_.meaning_scale = largest / 127 / std::sqrt(squares);
         ask_similar_texts();
@@ -308,10 +318,8 @@ private:
         if (room_.meaning_votes.size() < static_cast<std::size_t>(sides_.n_labels)) room_.meaning_votes.resize(sides_.n_labels, 0.0f);
         room_.meaning_rows.resize(meaning.n_near);
         TopKHeap heap(room_.meaning_rows.data(), meaning.n_near);
-        for (std::int64_t row = 0; row < meaning.rows.n_lines; ++row) {
-            const float near = similar(meaning.rows, row);
-            if (near > 0 && !(heap.full() && near < heap.worst())) heap.offer(near, static_cast<std::int32_t>(row));
-        }
+        compare(meaning.rows);
+        keep_nearest(heap);
         room_.meaning_rows.resize(static_cast<std::size_t>(heap.size()));
         heap.sorted();
         float total = 0;
@@ -331,11 +339,10 @@ private:
     // What a table with a line for each label says of all of them; the best become candidates.
     void tell_labels(const MeaningSide::Table& table, std::int32_t most_proposed, std::vector<float>& said, std::vector<Scored>& order) {
         if (table.n_lines == 0) return;
-        said.resize(static_cast<std::size_t>(sides_.n_labels));
-        for (std::int32_t label = 0; label < sides_.n_labels; ++label) {
-            said[label] = similar(table, label);
+        compare(table);
+        said.swap(room_.similar);
+        for (std::int32_t label = 0; label < sides_.n_labels; ++label)
             if (said[label] > 0) order.push_back({said[label], label});
-        }
         propose_best(order, most_proposed);
     }
 

@@ -122,12 +122,13 @@ struct CandidateRoom {
     std::vector<std::int32_t> touched_rows, touched_words, touched_names, touched_letters, touched_beside, touched_votes;
     std::vector<float> units, place_values;
     std::vector<std::int32_t> place_columns;
-    std::vector<std::int8_t> small_place;
+    std::vector<std::int16_t> small_place;  // whole numbers from -127 to 127
+    std::vector<float> similar;            // of every line of a table to the row
     std::vector<Scored> learned_rows, by_votes;
     std::vector<Scored> meaning_rows, by_meaning, by_told, by_name_meaning;
     std::vector<float> meaning_votes, told, name_meaning;
     std::vector<std::int32_t> touched_meaning;
-    std::vector<std::int8_t> small_meaning;
+    std::vector<std::int16_t> small_meaning;
     float meaning_scale = 0;  // of small_meaning; 0: the text says nothing
     std::vector<Scored> best, order, by_share, by_cosine;
     std::vector<std::int32_t> labels;  // the candidates of the last row

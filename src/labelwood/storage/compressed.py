@@ -71,8 +71,15 @@ def expanded(data: Bytes, where: str) -> dict[str, Array]:
 
 
 def _stream(flat: Array) -> bytes:
-    by_place = flat.view(np.uint8).reshape(len(flat), flat.itemsize).T
-    return zlib.compress(np.ascontiguousarray(by_place).data, _LEVEL)
+    by_place = np.ascontiguousarray(flat.view(np.uint8).reshape(len(flat), flat.itemsize).T)
+    # Small numbers that are like chance are shorter if zlib looks for no repetitions: those that it finds say nothing.
+    both = (_deflated(by_place, strategy) for strategy in (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY))
+    return min(both, key=len)
+
+
+def _deflated(raw: Array, strategy: int) -> bytes:
+    encoder = zlib.compressobj(_LEVEL, strategy=strategy)
+    return encoder.compress(raw.data) + encoder.flush()
 
 
 def _numbers(stream: bytes, dtype: np.dtype[Any], n: int, where: str) -> Array:

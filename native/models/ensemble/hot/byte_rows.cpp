@@ -1,4 +1,4 @@
-// One sparse row times a table of bytes; every output element is summed in the order of the row.
+// One row times a table of bytes: a sparse one, whose output elements are summed in the order of the row, and one of bytes, in whole numbers.
 #include "models/ensemble/byte_table.hpp"
 #include "simd.hpp"
 
@@ -33,7 +33,30 @@ inline void piece(const std::int32_t* columns, const float* values, std::int64_t
     for (int w = 0; w < W; ++w) sum[w].store(out + c + 16 * w);
 }
 
+// What `query` has in common with R lines, side by side. Two bytes' product fits in 16 bits, so pairs of products are added in one step.
+template <int R>
+inline void some_dots(const std::int16_t* query, const std::int8_t* lines, std::int64_t dim, std::int32_t* sums) {
+    std::int32_t sum[R] = {};
+    for (std::int64_t d = 0; d < dim; ++d)
+        for (int r = 0; r < R; ++r) sum[r] += query[d] * static_cast<std::int16_t>(lines[r * dim + d]);
+    for (int r = 0; r < R; ++r) sums[r] = sum[r];
+}
+
 }  // namespace
+
+void byte_lines_times(const std::int16_t* query, const ByteTable& table, float by, const float* scale, float* out) {
+    constexpr int kLines = 4;
+    std::int32_t sums[kLines];
+    std::int64_t line = 0;
+    for (; line + kLines <= table.n_rows; line += kLines) {
+        some_dots<kLines>(query, table.data + line * table.dim, table.dim, sums);
+        for (int r = 0; r < kLines; ++r) out[line + r] = by * scale[line + r] * static_cast<float>(sums[r]);
+    }
+    for (; line < table.n_rows; ++line) {
+        some_dots<1>(query, table.data + line * table.dim, table.dim, sums);
+        out[line] = by * scale[line] * static_cast<float>(sums[0]);
+    }
+}
 
 void byte_row_times(const std::int32_t* columns, const float* values, std::int64_t n, const ByteTable& table, float* out) {
     std::int64_t c = 0;

@@ -18,6 +18,10 @@ NEGATIVES = 0.35  # share of the candidates that are not right and that are lear
 # Shares of the items that a tree learns from and of the features that it may ask, drawn anew for every tree: trees that
 # differ make smaller mistakes together, and are grown in 40% of the time.
 ITEMS, FEATURES = 0.5, 0.4
+# What is stored is short: answers are whole numbers of such steps (300 of them are wrong by 0.005 together), thresholds
+# have 12 digits of two.
+VALUE_STEP = 2.0**-10
+_SPARE_BITS = 12
 _BINNING_ITEMS = 200_000  # items that bin edges are taken from
 
 Floats = npt.NDArray[np.float32]
@@ -80,6 +84,7 @@ class BoostedTrees:
             bins, n_bins, hits.astype(np.uint8), MIN_ITEMS, _STEP / n_trees, RIDGE, base, 1 / NEGATIVES, ITEMS,
             FEATURES, seed, n_threads or 0, feature, bin_, left, value,
         )  # fmt: skip
+        value = np.rint(value / VALUE_STEP) * np.float32(VALUE_STEP)
         threshold = np.zeros(shape, np.float32)
         inner = feature >= 0
         threshold[inner] = [edges[f][b] for f, b in zip(feature[inner], bin_[inner], strict=True)]
@@ -129,6 +134,15 @@ def _edges(values: Floats) -> Floats:
     """Rising upper edges of all bins but the last."""
     different = np.unique(values)
     if len(different) > N_BINS:
-        different = np.unique(np.quantile(values, np.linspace(0, 1, N_BINS + 1)[1:-1], method="lower"))
-        return different.astype(np.float32)
-    return different[:-1].astype(np.float32)
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, N_BINS + 1)[1:-1], method="lower"))
+    else:
+        edges = different[:-1]
+    return np.unique(rounded_up(edges.astype(np.float32)))
+
+
+def rounded_up(values: Floats) -> Floats:
+    """The smallest numbers of few digits that are not below the values; an item at an edge stays on its side."""
+    spare = np.uint32((1 << _SPARE_BITS) - 1)
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    up = np.where(values > 0, bits + spare, bits) & ~spare
+    return up.view(np.float32)

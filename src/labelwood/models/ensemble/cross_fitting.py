@@ -29,6 +29,8 @@ from labelwood.models.ensemble.sides import AGAIN, Sides, column_names
 from labelwood.models.ensemble.text_meaning import NO_ENCODER
 from labelwood.models.ensemble.text_view import KINDS, MOST_OF_ROW, PAIRS, TextView
 from labelwood.models.fit_input import FitInput
+from labelwood.models.linear.block_edits import stored_as
+from labelwood.models.linear.one_vs_all import FittedOneVsAll
 from labelwood.models.neural.elias.inputs import WIDTH_GUESS
 from labelwood.models.registry import AUTO
 
@@ -151,7 +153,7 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
         taught = data.take(kept)
         if finds_unseen:
             taught = with_unseen(taught, settings.seed, number)
-        sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what)
+        sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what, data.x.shape[0])
         answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
     lessons = Lessons.of(answered, settings.n_threads)
     doubted = [view.kind for view, _ in texts.views] if settings.views == AUTO else []
@@ -176,7 +178,10 @@ def pays(gains: npt.NDArray[np.float64], burden: float) -> bool:
 
 
 def quick_by_label(settings: EnsembleParams, data: FitInput, texts: TextRows) -> tuple[str, ...]:
-    """What one classifier a label sees, where that is quick: the features if there are no views, vectors asked for."""
+    """What one classifier a label sees, where that is quick: features, vectors asked for.
+
+    Features where there are no views of texts.
+    """
     quick = data.x.nnz * data.n_labels <= _BY_LABEL_WORK
     seen = ("words",) if quick and not texts.views else ()
     if (
@@ -206,8 +211,9 @@ def trained_sides(
     texts: TextRows,
     by_label: tuple[str, ...],
     what: str,
+    all_rows: int | None = None,
 ) -> Sides:
-    """The sides of these rows."""
+    """The sides of these rows; all_rows: of the data that they are a part of."""
     models = [planned["words"].trained(data, f"{what}words")]
     for view, matrix in texts.views:
         x = beside_each_other([data.x, matrix]) if view.kind == PAIRS else matrix
@@ -218,9 +224,11 @@ def trained_sides(
         matrices[WITH_WORDS] = with_words(data.x, as_columns(texts.meant.rows))
     for kind in by_label:
         seen = replace(data, x=matrices[kind], feature_names=None, column_names=None)
-        models.append(planned["by label"].trained(seen, f"{what}{kind}, label by label"))
+        flat = planned["by label"].trained(seen, f"{what}{kind}, label by label")
+        assert isinstance(flat, FittedOneVsAll)
+        models.append(replace(flat, blocks=stored_as(flat.blocks, "int8", settings.n_threads)))
     views = tuple(view for view, _ in texts.views)
-    return Sides.of(tuple(models), data, texts.said, views, by_label, settings, texts.meant)
+    return Sides.of(tuple(models), data, texts.said, views, by_label, settings, texts.meant, all_rows)
 
 
 @dataclass(frozen=True)

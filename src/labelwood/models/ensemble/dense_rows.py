@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood import _native
 from labelwood.errors import DataError, ModelFileError
 from labelwood.matrices import normalized_rows
+from labelwood.models.ensemble import even_space
+from labelwood.models.ensemble.even_space import EvenSpace, inverse, product
 from labelwood.models.ensemble.label_words import usual_name, without_namespace
-from labelwood.models.ensemble.network import in_bytes
+from labelwood.models.ensemble.network import ROW_STEP, in_steps, unit_steps
 from labelwood.models.ensemble.pairs import Floats, beside_each_other
 from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.static_vectors import installed_table
@@ -28,6 +29,7 @@ MOST_OF_ROWS, MOST_TOLD, MOST_OF_NAMES = 20, 20, 10  # labels that the parts pro
 MOST_ROWS = 200_000  # a search reads all rows: beyond that labels alone have vectors
 # A row has one vector and a label three; up to so many of them a query that was not asked for an encoder reads.
 MOST_UNASKED = 20_000
+MOST_SMALL = 1 << 23  # numbers of rows that are compressed in a folder
 _RIDGE = 1.0
 # votes: how many of the nearest texts have the label, weighed by squared similarity; closest: similarity of the nearest
 # text that has it; first ten: how many of the ten nearest have it; rank by the votes; told: what a regression on the
@@ -37,7 +39,7 @@ COLUMNS = ("votes", "closest", "first ten", "rank", "told", "told rank", "centre
 MEANING = "meaning"  # what is left out where held-out rows do not gain by dense vectors
 WITH_WORDS = "words and meaning"  # what a model sees that is given features and vectors
 
-SCHEMA: Schema = {
+EARLIER_SCHEMA: Schema = {  # without a space of their own
     "rows": ArrayRule("int8", ("n_kept", "n_dims")),
     "row_scale": ArrayRule("float32", ("n_kept",), finite=True),
     "told": ArrayRule("int8", ("n_labels", "n_dims")),
@@ -47,13 +49,15 @@ SCHEMA: Schema = {
     "names": ArrayRule("int8", ("n_names", "n_dims")),
     "name_scale": ArrayRule("float32", ("n_names",), finite=True),
 }
+SCHEMA: Schema = {**EARLIER_SCHEMA, **even_space.SCHEMA}
 
 
 @dataclass(frozen=True)
 class MeantTexts:
-    """The vectors of training texts and of label names (none without names), and what made them."""
+    """The vectors of training texts and of label names (none without names), what made them, and their space."""
 
     meaning: TextMeaning
+    space: EvenSpace
     rows: Floats
     names: Floats
 
@@ -72,14 +76,16 @@ class MeantTexts:
             meaning = TextMeaning.of(settings.encoder, settings.text_model, settings.max_tokens)
         assert data.texts is not None
         rows = meaning.vectors(data.texts, settings.n_threads, data.progress)
+        space = EvenSpace.of(rows, settings.n_threads)
         names = np.zeros((0, meaning.width), np.float32)
         if data.label_words is not None:
             names = meaning.vectors([spoken(name) for name in data.label_words], settings.n_threads)
-        return cls(meaning, rows, names)
+            names = space.placed(names, settings.n_threads)
+        return cls(meaning, space, space.placed(rows, settings.n_threads), names)
 
     def take(self, rows: npt.NDArray[np.int64]) -> MeantTexts:
         """The same with some of the texts."""
-        return MeantTexts(self.meaning, self.rows[rows], self.names)
+        return replace(self, rows=self.rows[rows])
 
 
 def tries_static(settings: EnsembleParams, data: FitInput) -> bool:
@@ -106,6 +112,7 @@ class DenseRows:
     centre_scale: Floats
     names: npt.NDArray[np.int8]
     name_scale: Floats
+    space: EvenSpace | None = None  # earlier versions took the vectors as they are
 
     @classmethod
     def of(cls, texts: MeantTexts, y: sparse.csr_matrix, n_threads: int | None = None) -> DenseRows:
@@ -117,20 +124,37 @@ class DenseRows:
         lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
         centres = sums / np.maximum(lengths, np.float32(1e-9))[:, None]
         kept = vectors if len(vectors) <= MOST_ROWS else vectors[:0]
-        return cls(texts.meaning, *in_bytes(kept), *in_bytes(told), *in_bytes(centres), *in_bytes(texts.names))
+        return cls(
+            texts.meaning,
+            *unit_steps(kept, ROW_STEP),
+            *in_steps(told),
+            *unit_steps(centres),
+            *unit_steps(texts.names),
+            texts.space,
+        )
 
     @property
     def width(self) -> int:
         """The numbers of a vector."""
         return self.meaning.width
 
-    def columns(self, texts: Sequence[str], n_threads: int | None) -> sparse.csr_matrix:
-        """The vectors of texts as the last columns of rows."""
-        return as_columns(self.meaning.vectors(texts, n_threads))
+    def vectors(self, texts: Sequence[str], n_threads: int | None) -> Floats:
+        """The vectors of texts, in the space where they are compared."""
+        vectors = self.meaning.vectors(texts, n_threads)
+        return vectors if self.space is None else self.space.placed(vectors, n_threads)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a folder keeps them compressed; larger ones are mapped."""
+        return self.rows.size <= MOST_SMALL
 
     def arrays(self) -> Arrays:
         """The vectors as the schema declares them."""
-        return {name: getattr(self, name) for name in SCHEMA}
+        return self.tables() if self.space is None else self.tables() | self.space.arrays()
+
+    def tables(self) -> Arrays:
+        """The lines that are compared with a text."""
+        return {name: getattr(self, name) for name in EARLIER_SCHEMA}
 
     def facts(self) -> dict[str, Any]:
         """What made the vectors."""
@@ -144,7 +168,8 @@ class DenseRows:
         fits = arrays["rows"].shape[1] == meaning.width and n_names in (0, trained_on.n_labels)
         if not fits or n_rows != (trained_on.n_rows if trained_on.n_rows <= MOST_ROWS else 0):
             raise ModelFileError("ensemble: the dense vectors are those of other rows or labels")
-        return cls(meaning, *(arrays[name] for name in SCHEMA))
+        space = EvenSpace(*(arrays[name] for name in even_space.SCHEMA)) if "turn" in arrays else None
+        return cls(meaning, **{name: arrays[name] for name in EARLIER_SCHEMA}, space=space)
 
 
 def spoken(name: str) -> str:
@@ -162,26 +187,3 @@ def as_columns(vectors: Floats) -> sparse.csr_matrix:
 def with_words(x: sparse.csr_matrix, vectors: sparse.csr_matrix) -> sparse.csr_matrix:
     """Rows of features, of length 1, with the columns of the vectors behind them."""
     return beside_each_other([normalized_rows(x), vectors])
-
-
-def product(left: npt.NDArray[Any], right: npt.NDArray[Any], n_threads: int | None) -> Floats:
-    """The matrix product, the same bytes for any number of threads."""
-    out = np.empty((left.shape[0], right.shape[1]), np.float32)
-    left, right = (np.ascontiguousarray(side, np.float32) for side in (left, right))
-    _native.dense_rows_times_dense(left, right, out, n_threads or 0)
-    return out
-
-
-def inverse(matrix: npt.NDArray[Any]) -> Floats:
-    """The inverse of a positive definite matrix by Gauss and Jordan; no LAPACK, whose bytes depend on threads."""
-    left = matrix.astype(np.float64)
-    right = np.eye(len(left))
-    for place in range(len(left)):
-        pivot = left[place, place]
-        left[place] /= pivot
-        right[place] /= pivot
-        factors = left[:, place].copy()
-        factors[place] = 0
-        left -= factors[:, None] * left[place]
-        right -= factors[:, None] * right[place]
-    return right.astype(np.float32)

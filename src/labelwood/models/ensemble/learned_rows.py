@@ -11,7 +11,7 @@ from scipy import sparse
 from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.matrices import normalized_rows
-from labelwood.models.ensemble.network import Network, in_bytes
+from labelwood.models.ensemble.network import ROW_STEP, Network, in_steps, squares_of, unit_steps
 from labelwood.models.fit_input import TrainedOn
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
 
@@ -62,26 +62,32 @@ class LearnedRows:
         seed: int,
         network: Network | None = None,
         n_threads: int | None = None,
+        all_rows: int | None = None,
     ) -> LearnedRows | None:
-        """The space of training rows x with labels y; None if there are too many of them or of their features."""
+        """The space of training rows x with labels y; None if there are too many of them or of their features.
+
+        all_rows: of the data that x is a part of.
+        """
         n_dims = min(N_DIMS, y.shape[1], x.shape[1])
-        if x.shape[1] > MOST_FEATURES or x.shape[0] > MOST_ROWS or n_dims < 2:
+        if x.shape[1] > MOST_FEATURES or (all_rows or x.shape[0]) > MOST_ROWS or n_dims < 2:
             return None
         x, y = normalized_rows(x), normalized_rows(y)
         inputs = Inputs(x, np.zeros((x.shape[0], 0), np.float32), n_threads)
-        factor = np.ones((x.shape[1], 1), np.float32)
+        factor, use = np.ones((x.shape[1], 1), np.float32), squares_of(x)
         if network is not None:
             hidden = network.hidden(x, n_threads)
             squares = float(np.einsum("ij,ij->", hidden, hidden)) / len(hidden)
             by = np.float32(_UNITS / np.sqrt(squares)) if squares > 0 else np.float32(1)
             inputs = Inputs(x, hidden * by, n_threads)
             factor = np.concatenate([factor, np.full((hidden.shape[1], 1), by)])
+            use = np.concatenate([use, np.square(hidden).mean(axis=0, dtype=np.float64)])
         weights = regression(inputs, y @ main_directions(y, n_dims, seed))
         spread = np.maximum(inputs.times(weights).std(axis=0), np.float32(1e-9)) ** _SPREAD
-        projection, projection_scale = in_bytes(weights * factor / spread)
+        projection, projection_scale = in_steps(weights * factor / spread, use)
         placed = inputs.times(np.asarray(projection * projection_scale[:, None] / factor, np.float32))
         lengths = np.sqrt(np.einsum("ij,ij->i", placed, placed))
-        return cls(projection, projection_scale, *in_bytes(placed / np.maximum(lengths, np.float32(1e-9))[:, None]))
+        placed /= np.maximum(lengths, np.float32(1e-9))[:, None]
+        return cls(projection, projection_scale, *unit_steps(placed, ROW_STEP))
 
     def arrays(self) -> Arrays:
         """The space as the schema declares it."""

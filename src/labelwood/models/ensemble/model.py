@@ -18,6 +18,7 @@ from labelwood.models.ensemble.cross_fitting import (
 )
 from labelwood.models.ensemble.fitted import FittedEnsemble
 from labelwood.models.ensemble.members import PlannedMember, given_weights, held_out_weights, members_of, planned
+from labelwood.models.ensemble.network import is_quick as has_network
 from labelwood.models.ensemble.params import RANKED, EnsembleParams
 from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS
 from labelwood.models.fit_input import FitInput
@@ -31,7 +32,7 @@ _BY_LABEL = {"eps": 0.25, "max_passes": 20, "prune": 0.1}  # of one-vs-all insid
 # With few labels trees are small: a second one of characters is worth it (CookingStackExchange, validation rows: P@5 of
 # the characters alone 31.0 in place of 30.6).
 _FEW_LABELS, _CHARACTERS_OF_FEW = 2000, 2
-_WORDS_ALONE = 3  # trees of words where there are no texts to have other views of
+_WORDS_ALONE = 3  # trees of words where there are neither texts to have other views of nor networks
 
 
 class Ensemble(Model[EnsembleParams, FittedEnsemble]):
@@ -93,6 +94,7 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
 def members_inside(settings: EnsembleParams, data: FitInput) -> dict[str, PlannedMember]:
     """The linear trees of words and of each view of texts, by name, and one-vs-all ("by label")."""
     alone = data.texts is None or settings.views == NO_VIEWS
+    alone = alone and not has_network(data.x.shape[0], data.x.shape[1], data.n_labels)
     trees = {**_TREES, "words": _WORDS_ALONE} if alone else dict(_TREES)
     if data.n_labels <= _FEW_LABELS:
         trees[CHARACTERS] = _CHARACTERS_OF_FEW

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,10 @@ SCHEMA: Schema = {
     "second_scale": ArrayRule("float32", ("n_hidden",), finite=True),
     "second_bias": ArrayRule("float32", ("n_labels",), finite=True),
 }
+# Steps of stored numbers as a share of their root mean square: they add a hundredth of noise, and take little more than
+# three bits and a half each when they are compressed.
+STEP = 0.35
+ROW_STEP = 0.7  # of vectors that stand for rows: a similarity adds up the errors of many numbers
 # Networks that see dense vectors: their inputs are not the model's features.
 DENSE_SCHEMA: Schema = {
     **SCHEMA,
@@ -57,18 +61,29 @@ class Network:
     second_bias: Floats
 
     @classmethod
-    def of(cls, x: sparse.csr_matrix, y: sparse.csr_matrix, seed: int, n_threads: int | None) -> Network | None:
-        """Networks trained on rows x with labels y; None if there are too many features, rows or labels."""
-        if x.shape[1] > MOST_FEATURES or y.shape[0] * y.shape[1] > MOST_WORK:
+    def of(
+        cls,
+        x: sparse.csr_matrix,
+        y: sparse.csr_matrix,
+        seed: int,
+        n_threads: int | None,
+        all_rows: int | None = None,
+    ) -> Network | None:
+        """Networks trained on rows x with labels y; None if there are too many features, rows or labels.
+
+        all_rows: of the data that x is a part of; parts are to have what all rows will have.
+        """
+        if not is_quick(all_rows or x.shape[0], x.shape[1], y.shape[1]):
             return None
         x = normalized_rows(x)
         parts = [_trained(x, y, seed + number, n_threads) for number in range(N_NETWORKS)]
         first, first_bias = np.hstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-        second = np.hstack([part[2] for part in parts]).T / np.float32(N_NETWORKS)
+        second = np.ascontiguousarray(np.hstack([part[2] for part in parts]).T / np.float32(N_NETWORKS))
         second_bias = np.asarray(np.mean([part[3] for part in parts], axis=0), np.float32)
-        first_bytes, first_scale = in_bytes(first)
-        second_bytes, second_scale = in_bytes(np.ascontiguousarray(second))
-        return cls(first_bytes, first_scale, first_bias, second_bytes, second_scale, second_bias)
+        seen = cls(*in_steps(first, squares_of(x)), first_bias, *in_bytes(second), second_bias)
+        units = np.square(seen.hidden(x, n_threads)).mean(axis=0, dtype=np.float64)
+        second_steps, second_scale = in_steps(second, units)
+        return replace(seen, second=second_steps, second_scale=second_scale)
 
     def best(self, rows: sparse.csr_matrix, k: int, n_threads: int | None) -> TopK:
         """The k likeliest labels of every row; columns behind the features say nothing."""
@@ -98,9 +113,14 @@ class Network:
         return cls(*(arrays[name] for name in SCHEMA))
 
 
+def is_quick(n_rows: int, n_features: int, n_labels: int) -> bool:
+    """Whether networks are trained on so many rows."""
+    return n_features <= MOST_FEATURES and n_rows * n_labels <= MOST_WORK
+
+
 def training_memory(n_rows: int, n_features: int, n_labels: int) -> int:
     """The bytes that training takes, and placing rows by the hidden units, from above; 0 where there is no network."""
-    if n_features > MOST_FEATURES or n_rows * n_labels > MOST_WORK:
+    if not is_quick(n_rows, n_features, n_labels):
         return 0
     weights = (n_features + n_labels + 2) * N_HIDDEN
     placing = 4 * n_rows * N_NETWORKS * N_HIDDEN
@@ -121,6 +141,34 @@ def _trained(
         n_threads or 0, first, first_bias, second, second_bias,
     )  # fmt: skip
     return first, first_bias, second, second_bias
+
+
+def in_steps(lines: Floats, use: npt.NDArray[np.float64] | None = None, step: float = STEP) -> tuple[Bytes, Floats]:
+    """(small whole numbers, what those of each line are multiplied with) that stand for the lines.
+
+    use: the mean square of what each line is multiplied with; all lines are to add the same error to the sums, so those
+    that count more have smaller steps. Without it the steps follow each line's own numbers.
+    """
+    squares = np.square(lines).mean(axis=1, dtype=np.float64)
+    if use is not None and len(use) and use.max() > 0:
+        use = np.maximum(use, 1e-9 * use.max())
+        squares = (use * squares).mean() / use
+    largest = np.abs(lines).max(axis=1, initial=0)
+    scale = np.maximum(step * np.sqrt(squares), largest / 127)
+    scale = np.where(scale > 0, scale, 1).astype(np.float32)
+    return np.rint(lines / scale[:, None]).astype(np.int8), scale
+
+
+def unit_steps(lines: Floats, step: float = STEP) -> tuple[Bytes, Floats]:
+    """The same for lines of length 1, so that what stands for them has that length, too (0 for lines of zeros)."""
+    steps, _ = in_steps(lines, step=step)
+    squares = np.square(steps, dtype=np.int32).sum(axis=1, dtype=np.int64)
+    return steps, np.asarray(1 / np.sqrt(np.maximum(squares, 1)), np.float32)
+
+
+def squares_of(x: sparse.csr_matrix) -> npt.NDArray[np.float64]:
+    """The mean square of every column."""
+    return np.asarray(np.bincount(x.indices, np.square(x.data, dtype=np.float64), x.shape[1]) / max(x.shape[0], 1))
 
 
 def in_bytes(lines: Floats) -> tuple[Bytes, Floats]:

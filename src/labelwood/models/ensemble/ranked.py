@@ -45,8 +45,9 @@ from labelwood.topk import TopK
 _NAMES, _PHRASES, _LETTERS, _LEARNED, _NETWORK, _VIEW = "names.", "phrases.", "letters.", "learned.", "network.", "view"
 _DENSE, _DENSE_NETWORK = "dense.", "dense_network."
 _COMPRESSED = "compressed"
-# Arrays that grow with the rows: they stay as they are, to be mapped and not read into memory.
-_MAPPED = ("near.codes", "near.values", _DENSE)
+# Arrays that grow with the rows: where they are large, they stay as they are, to be mapped and not read into memory.
+_NEAR = "near."
+_MAPPED = {_NEAR: ("near.codes", "near.values"), _DENSE: (_DENSE,)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +129,8 @@ class Ranked:
         """
         if not facts.get("compressed"):  # earlier versions
             return Ranked.parts_schema(facts)
-        rules = {_COMPRESSED: ArrayRule("uint8", ("n_compressed",)), "near.": PART}
-        return {**rules, _DENSE: PART} if facts.get("dense") else rules
+        rules = {_COMPRESSED: ArrayRule("uint8", ("n_compressed",))}
+        return {**rules, **dict.fromkeys(_mapped(facts), PART)}
 
     @staticmethod
     def parts_schema(facts: Mapping[str, Any]) -> Schema:
@@ -137,7 +138,9 @@ class Ranked:
         near = near_rows.SCHEMA
         if not facts.get("compressed"):
             near = near_rows.ROWS_SCHEMA if facts.get("bytes") else near_rows.WIDE_SCHEMA
-        rules: dict[str, ArrayRule] = under("near.", near) | under("beside.", together.SCHEMA)
+        elif _NEAR not in _mapped(facts):
+            near = near_rows.SMALL_SCHEMA
+        rules: dict[str, ArrayRule] = under(_NEAR, near) | under("beside.", together.SCHEMA)
         if facts["names"]:
             rules |= under(_NAMES, label_words.SCHEMA)
         if facts["phrases"]:
@@ -149,7 +152,7 @@ class Ranked:
         if facts.get("network"):
             rules |= under(_NETWORK, network.SCHEMA)
         if facts.get("dense"):
-            rules |= under(_DENSE, dense_rows.SCHEMA)
+            rules |= under(_DENSE, dense_rows.SCHEMA if facts.get("even") else dense_rows.EARLIER_SCHEMA)
         if facts.get("dense_network"):
             rules |= under(_DENSE_NETWORK, network.DENSE_SCHEMA)
         for number in range(len(facts["views"])):
@@ -167,23 +170,31 @@ class Ranked:
             "learned": self.sides.learned is not None,
             "network": self.sides.network is not None,
             "dense": None if self.sides.dense is None else self.sides.dense.facts(),
+            "even": self.sides.dense is not None and self.sides.dense.space is not None,
             "dense_network": self.sides.dense_network is not None,
             "views": [view.facts() for view in self.sides.views],
             "by_label": list(self.sides.by_label),
             "first": self.first is not None,
             "compressed": True,
+            "mapped": self._mapped(),
         }
+
+    def _mapped(self) -> list[str]:
+        """The parts whose largest arrays are not compressed."""
+        mapped = [] if self.sides.near.is_small else [_NEAR]
+        return mapped if self.sides.dense is None or self.sides.dense.is_small else [*mapped, _DENSE]
 
     def arrays(self) -> Arrays:
         """The arrays that the schema declares."""
         parts = self.parts()
-        mapped = {name: array for name, array in parts.items() if name.startswith(_MAPPED)}
+        large = tuple(name for one in self._mapped() for name in _MAPPED[one])
+        mapped = {name: array for name, array in parts.items() if name.startswith(large)}
         rest = {name: array for name, array in parts.items() if name not in mapped}
         return {**mapped, _COMPRESSED: compressed(rest)}
 
     def parts(self) -> Arrays:
         """The arrays of all parts but the letters of names, which are made of the names again."""
-        arrays = prefixed("near.", self.sides.near.arrays()) | prefixed("beside.", self.sides.beside.arrays())
+        arrays = prefixed(_NEAR, self.sides.near.saved()) | prefixed("beside.", self.sides.beside.arrays())
         if self.sides.names is not None:
             arrays |= prefixed(_NAMES, self.sides.names.arrays())
         if self.sides.phrases is not None:
@@ -218,7 +229,7 @@ class Ranked:
             check_arrays(Ranked.parts_schema(facts), arrays, sizes_of(trained_on), "ensemble")
         names = LabelWords.restore(part(_NAMES, arrays), trained_on) if facts["names"] else None
         phrases = NamePhrases.restore(part(_PHRASES, arrays)) if facts["phrases"] else None
-        near = NearRows.restore(part("near.", arrays), trained_on)
+        near = NearRows.restore(part(_NEAR, arrays), trained_on)
         beside = Together.restore(part("beside.", arrays), trained_on)
         views = tuple(
             TextView.restore(part(f"{_VIEW}{number}.", arrays), saved) for number, saved in enumerate(facts["views"])
@@ -264,6 +275,14 @@ class Ranked:
             return cls(sides, BoostedTrees.restore(part("ranker.", arrays), n_columns))
         first = BoostedTrees.restore(part("first.", arrays), n_columns)
         return cls(sides, BoostedTrees.restore(part("ranker.", arrays), n_columns + len(AGAIN)), first)
+
+
+def _mapped(facts: Mapping[str, Any]) -> list[str]:
+    """The parts whose largest arrays are mapped; those of earlier versions always are."""
+    mapped: list[str] = facts.get("mapped", [_NEAR, *([_DENSE] if facts.get("dense") else [])])
+    if not isinstance(mapped, list) or not all(name in _MAPPED for name in mapped):
+        raise ModelFileError(f"ensemble: 'mapped' names parts of a folder, but is {mapped!r:.80}")
+    return mapped
 
 
 def sizes_of(trained_on: TrainedOn) -> dict[str, int]:

@@ -129,7 +129,7 @@ class Sides:
             )  # fmt: skip
         if self.dense is not None:
             sides.meaning(
-                **self.dense.arrays(), first_column=self._first_said + self._n_said, n_near=dense_rows.N_NEAR,
+                **self.dense.tables(), first_column=self._first_said + self._n_said, n_near=dense_rows.N_NEAR,
                 most_rows=dense_rows.MOST_OF_ROWS, most_told=dense_rows.MOST_TOLD, most_names=dense_rows.MOST_OF_NAMES,
             )  # fmt: skip
         if self.favour:
@@ -156,10 +156,12 @@ class Sides:
         by_label: tuple[str, ...],
         settings: EnsembleParams,
         meant: MeantTexts | None = None,
+        all_rows: int | None = None,
     ) -> Sides:
         """The sides of training rows, with models that were trained on them.
 
-        said: where names stand in their texts; meant: the dense vectors of the texts.
+        said: where names stand in their texts; meant: the dense vectors of the texts; all_rows: of the data that the
+        rows are a part of.
         """
         names = None
         if data.label_stems is not None and data.feature_names is not None:
@@ -173,12 +175,12 @@ class Sides:
             if view.kind == CHARACTERS and phrases is not None:
                 letters = LabelLetters.of(phrases.label_names, view, settings.n_threads)
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y, data.label_words, settings.n_threads)
-        network = Network.of(data.x, data.y, settings.seed, settings.n_threads)
-        learned = LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads)
+        network = Network.of(data.x, data.y, settings.seed, settings.n_threads, all_rows)
+        learned = LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads, all_rows)
         dense = dense_network = None
         if meant is not None:
             dense = DenseRows.of(meant, data.y, settings.n_threads)
-            dense_network = Network.of(as_columns(meant.rows), data.y, settings.seed, settings.n_threads)
+            dense_network = Network.of(as_columns(meant.rows), data.y, settings.seed, settings.n_threads, all_rows)
         return cls(
             models,
             near,
@@ -263,8 +265,17 @@ class Sides:
             )
         except (TypeError, ValueError) as error:
             raise blamed(tuple(texts)) or error from None
-        made = unchecked_rows(values, columns, starts, (x.shape[0], self._first_said + self._n_said))
-        return made if self.dense is None else beside_each_other([made, self.dense.columns(texts, n_threads)])
+        width = self._first_said + self._n_said
+        if self.dense is None:
+            return unchecked_rows(values, columns, starts, (x.shape[0], width))
+        meant = self.dense.vectors(texts, n_threads)
+        if len(meant) != 1:
+            made = unchecked_rows(values, columns, starts, (x.shape[0], width))
+            return beside_each_other([made, as_columns(meant)])
+        # One row: to put matrices side by side would cost more than the search.
+        columns = np.concatenate([columns, np.arange(width, width + meant.shape[1], dtype=np.int32)])
+        values = np.concatenate([values, meant[0]])
+        return unchecked_rows(values, columns, np.array([0, len(columns)]), (1, width + meant.shape[1]))
 
     @cached_property
     def _text_rows(self) -> TextRowMaker:
@@ -324,7 +335,12 @@ class Sides:
 
     def _vectors(self, rows: sparse.csr_matrix) -> sparse.csr_matrix:
         """The columns of the dense vectors."""
-        return rows[:, self._first_said + self._n_said :]
+        first = self._first_said + self._n_said
+        if rows.shape[0] != 1:
+            return rows[:, first:]
+        begin = int(np.searchsorted(rows.indices, first))
+        columns = column_ids(rows)[begin:] - np.int32(first)
+        return unchecked_rows(rows.data[begin:], columns, np.array([0, len(columns)]), (1, rows.shape[1] - first))
 
     def _answer(self, rows: sparse.csr_matrix, model: int, k: int, n_threads: int | None) -> TopK:
         """The k best labels that one of the models gives each row."""
