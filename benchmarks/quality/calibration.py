@@ -32,18 +32,18 @@ from labelwood.models.registry import model_class
 BANDS = ("head", "torso", "tail")
 
 
-def read_texts(path: Path) -> tuple[list[str], list[list[int]]]:
-    """(texts, label numbers) of a file of JSON lines."""
+def read_texts(path: Path) -> tuple[list[str], list[list[Any]]]:
+    """(texts, labels: numbers or identifiers) of a file of JSON lines."""
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         rows = [json.loads(line) for line in stream]
-    return [row["text"] for row in rows], [sorted(row["labels"]) for row in rows]
+    return [row["text"] for row in rows], [sorted(set(row["labels"])) for row in rows]
 
 
-def label_matrix(lists: list[list[int]], n_labels: int) -> sparse.csr_matrix:
-    """The label matrix of lists of numbers."""
+def label_matrix(lists: list[list[Any]], columns_of: dict[Any, int]) -> sparse.csr_matrix:
+    """The label matrix of lists of labels."""
     ends = np.cumsum([0, *map(len, lists)])
-    columns = np.array([label for labels in lists for label in labels], np.int32)
-    return sparse.csr_matrix((np.ones(len(columns), np.float32), columns, ends), shape=(len(lists), n_labels))
+    columns = np.array([columns_of[label] for labels in lists for label in labels], np.int32)
+    return sparse.csr_matrix((np.ones(len(columns), np.float32), columns, ends), shape=(len(lists), len(columns_of)))
 
 
 def read_folder(folder: Path, n_rows: int | None) -> tuple[Any, Any, Any, Any]:
@@ -52,13 +52,14 @@ def read_folder(folder: Path, n_rows: int | None) -> tuple[Any, Any, Any, Any]:
         (texts, labels), (test_texts, test_labels) = (
             read_texts(folder / f"{part}_raw.jsonl.gz") for part in ("train", "test")
         )
-        n_labels = 1 + max(label for lists in (labels, test_labels) for row in lists for label in row)
+        known = sorted({label for lists in (labels, test_labels) for row in lists for label in row})
+        columns_of = {label: column for column, label in enumerate(known)}
         if n_rows is not None and n_rows < len(texts):
             kept = np.sort(np.random.default_rng(1).permutation(len(texts))[:n_rows])
             texts, labels = [texts[row] for row in kept], [labels[row] for row in kept]
         vectorizer = lw.TfidfVectorizer(sublinear_tf=True, n_threads=1)
         x = vectorizer.fit_transform(texts)
-        y, test_y = label_matrix(labels, n_labels), label_matrix(test_labels, n_labels)
+        y, test_y = label_matrix(labels, columns_of), label_matrix(test_labels, columns_of)
         return x, y, vectorizer.transform(test_texts), test_y
     train, test = (lw.read(folder / f"{part}.txt.gz") for part in ("train", "test"))
     return train.x, train.y, test.x, test.y

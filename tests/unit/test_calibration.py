@@ -402,10 +402,12 @@ def test_models_that_train_by_epochs_hold_out_one_part():
     assert len(parts_of(lw.HSoftmax, lw.HSoftmax()._settings(), checked_input(x, y))) == 1
 
 
-def test_models_that_train_others_hold_out_fifths():
+def test_models_that_train_others_hold_out_as_many_tenths_as_are_enough(monkeypatch):
     x, y = shop()
-    parts = parts_of(lw.Ensemble, lw.Ensemble()._settings(), checked_input(x, y))
-    assert [len(part) for part in parts] == [60] * 5
+    data = checked_input(x, y)
+    assert [len(part) for part in parts_of(lw.Ensemble, lw.Ensemble()._settings(), data)] == [30] * 10
+    monkeypatch.setattr("labelwood.calibration.held_out.ENOUGH_OF_SLOW", 70)
+    assert [len(part) for part in parts_of(lw.Ensemble, lw.Ensemble()._settings(), data)] == [30] * 3
 
 
 def test_models_that_train_others_hold_out_two_tenths_of_many_rows(monkeypatch):
