@@ -15,6 +15,8 @@ from labelwood.errors import DataError, ParamError
 PAD = -1
 # More answers than labels are padding, 8 bytes for each place of each row: a convenience up to here, a slip beyond.
 MOST_PADDED = 10_000
+# What a repr shows: a page of a notebook at most.
+SHOWN_ROWS, SHOWN_K = 5, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,14 @@ class TopK:
             if nearness.shape != labels.shape[:1]:
                 raise DataError(f"TopK nearness must be one number for each of {len(labels)} rows: {nearness.shape}")
             object.__setattr__(self, "nearness", nearness)
+
+    def __repr__(self) -> str:
+        """The first rows, best label first, as a notebook shows them."""
+        shown = [", ".join(f"{label}: {score:.4g}" for label, score in row) for row in self[:SHOWN_ROWS].cut(SHOWN_K)]
+        places = ", ..." if self.k > SHOWN_K else ""
+        lines = [f"  row {row}: {text or 'no label'}{places if text else ''}" for row, text in enumerate(shown)]
+        lines += ["  ..."] if len(self) > SHOWN_ROWS else []
+        return "\n".join([f"TopK(n_rows={len(self)}, k={self.k}): label: score", *lines])
 
     def __len__(self) -> int:
         return int(self.labels.shape[0])

@@ -91,13 +91,13 @@ def test_not_a_folder(tmp_path):
 
 
 def test_an_empty_folder(tmp_path):
-    refused(tmp_path, "manifest.json: is missing")
+    refused(tmp_path, r"holds no saved model \(manifest.json is missing\)")
 
 
 @pytest.mark.parametrize("name", [MANIFEST, ARRAYS])
 def test_a_missing_file(folder, name):
     (folder / name).unlink()
-    refused(folder, f"{name}: is missing")
+    refused(folder, f"{name}:? is missing")
 
 
 @pytest.mark.parametrize("name", [MANIFEST, ARRAYS])

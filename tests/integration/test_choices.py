@@ -33,10 +33,9 @@ def test_small_english_data(cli, tmp_path):
     rows = [("the apple pie with cinnamon", ["apple"]), ("this is the orange juice", ["drink"])] * 3
     done = cli("train", written(tmp_path / "a.jsonl", rows), "--out", tmp_path / "m")
     model, words = reasons(done)
-    assert model == (
-        "model: one-vs-all, the most accurate linear model: 2 labels and 6 texts of about 26 characters take it seconds"
-    )
-    assert words.startswith("words: plain, as the texts are English.")
+    size = "2 labels and 6 texts of about 26 characters"
+    assert model == f"model: one-vs-all, the most accurate linear model; it takes seconds on {size}"
+    assert words.startswith("words: as they are, since the texts are English;")
     saved = json.loads(cli("inspect", tmp_path / "m", "--json").out)
     assert model in json.dumps(saved)
 
@@ -48,7 +47,7 @@ def test_what_is_given_is_not_explained(cli, jsonl, tmp_path):
 
 def test_features_have_no_words(cli, xmc, tmp_path):
     (line,) = reasons(cli("train", xmc, "--out", tmp_path / "m"))
-    assert "3 labels and 4 rows of about 2 features take it seconds" in line
+    assert "it takes seconds on 3 labels and 4 rows of about 2 features" in line
 
 
 def test_texts_in_another_language_choose_their_words(cli, tmp_path):
@@ -64,7 +63,7 @@ def test_texts_in_another_language_choose_their_words(cli, tmp_path):
 def test_few_texts_in_another_language_get_a_hint(cli, tmp_path):
     data = written(tmp_path / "fi.jsonl", finnish_rows(100))
     words = reasons(cli("train", data, "--out", tmp_path / "m", "--assign", "none"))[1]
-    assert words == "words: plain. The texts look Finnish: --lang fi makes inflected words count as one"
+    assert words == "words: as they are; the texts look Finnish; --lang fi counts inflected forms as one word"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ def test_main_language(texts, language):
 def test_a_tree_where_one_vs_all_would_take_long(cli, xmc, tmp_path, monkeypatch):
     monkeypatch.setattr("labelwood.models.registry.ONE_VS_ALL_WORK", 1)
     line = reasons(cli("train", xmc, "--out", tmp_path / "m"))[0]
-    assert line.startswith("model: linear-tree: 3 labels and 4 rows of about 2 features would take one-vs-all about 21")
+    assert line.startswith("model: linear-tree; one-vs-all would take about 21 minutes on 3 labels and 4 rows of about")
 
 
 def test_evaluate_at_several_places(cli, tagger, jsonl):

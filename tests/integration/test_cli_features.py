@@ -104,7 +104,7 @@ def test_a_preset_trains_and_set_changes_it(cli, xmc, tmp_path):
     [
         (["--model", "linear-tree", "--preset", "papr"], "unknown preset 'papr'; did you mean 'paper'"),
         (["--model", "popular", "--preset", "paper"], "has no presets"),
-        (["--preset", "paper"], "give --model too"),
+        (["--preset", "paper"], "--preset paper needs --model"),
     ],
 )
 def test_presets_that_are_not_there_are_refused(cli, xmc, tmp_path, arguments, message):

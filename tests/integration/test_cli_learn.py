@@ -109,7 +109,7 @@ def test_a_tagger_that_assigns_tags_assigns_new_ones(name, cli, tmp_path):
     assert all(0 < label["probability"] <= 1 for row in answers for label in row)
     judged = cli("evaluate", tmp_path / "t", tmp_path / "new.csv")
     assert judged.code == 0, judged.err
-    assert judged.out.startswith("Of the tags it assigns 100%")
+    assert judged.out.startswith("Of the tags it assigns, 100%")
 
 
 def test_a_folder_that_someone_else_changed_is_not_overwritten(cli, tagger, corrections, monkeypatch):

@@ -88,7 +88,7 @@ def test_slips_are_one_line(cli, forest, tmp_path):
     assert "which variant?" in refused(forest, "--out", tmp_path / "s")
     assert "is the model itself" in refused(forest, "--to", "1MB", "--out", forest)
     assert "--list only shows" in refused(forest, "--list", "--to", "1MB")
-    assert "memory must be a size" in refused(forest, "--to", "small", "--out", tmp_path / "s")
+    assert "--to must be a size" in refused(forest, "--to", "small", "--out", tmp_path / "s")
     assert "--latency must be a time" in refused(forest, "--latency", "quick", "--out", tmp_path / "s")
     assert "no variant fits into 1 KB: the smallest," in refused(forest, "--to", "1KB", "--out", tmp_path / "s")
     assert "no variant answers a row in" in refused(forest, "--latency", "0.000001ms", "--out", tmp_path / "s")

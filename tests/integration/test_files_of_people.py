@@ -133,7 +133,7 @@ def test_columns_of_training_are_used_for_prediction(cli, shop, tmp_path):
     other.write_text("description\nApple cake\n")
     done = cli("predict", model, other)
     assert done.code == 0
-    assert "note: no column title, body, from which the model was trained" in done.err
+    assert "note: the training columns title, body are not in this file" in done.err
     assert "note: text taken from column description (guessed)" in done.err
 
 
@@ -177,7 +177,7 @@ def test_other_encodings_are_found_and_told(cli, tmp_path, encoding, told):
     path.write_bytes(text.encode(encoding))
     done = cli("data", "info", path)
     assert told in done.out
-    assert "--encoding decides" in done.out
+    assert "--encoding names another" in done.out
     assert lw.read(path).texts == ("plain", "Crème brûlée “5 €”", "café")
     assert lw.read(path, encoding=encoding).texts == lw.read(path).texts
     assert not any("UTF-8" in note for note in lw.read(path, encoding=encoding).notes)
@@ -414,5 +414,5 @@ def test_nothing_is_learnt_from_a_file_that_is_no_table_of_the_tagger(cli, shop,
     before = (shop[0] / "manifest.json").read_bytes()
     done = cli("learn", shop[0], wrong)
     assert done.code == 2
-    assert "has no header line, but the training table had one: name its columns (title, body, tags)" in done.err
+    assert "has no header line that is recognised, but the training table had one (title, body, tags)" in done.err
     assert (shop[0] / "manifest.json").read_bytes() == before

@@ -48,18 +48,25 @@ def test_unknown_totals_are_left_out():
     assert written == ["reading: 12,345"]
 
 
+class Display:
+    """What a bar needs of rich's Progress, which bars are shown, and what was asked of it."""
+
+    def __init__(self):
+        self.tasks, self.updates, self.shown = [], [], {}
+
+    def add_task(self, what, total):
+        self.tasks.append((what, total))
+        self.shown[len(self.tasks) - 1] = what
+        return len(self.tasks) - 1
+
+    def update(self, task, completed, total):
+        self.updates.append((task, completed, total))
+
+    def remove_task(self, task):
+        del self.shown[task]
+
+
 def test_the_bar_makes_one_task_for_each_work():
-    class Display:
-        def __init__(self):
-            self.tasks, self.updates = [], []
-
-        def add_task(self, what, total):
-            self.tasks.append((what, total))
-            return len(self.tasks) - 1
-
-        def update(self, task, completed, total):
-            self.updates.append((task, completed, total))
-
     display = Display()
     bar = Bar(display)
     bar.step("reading", 1, 0)
@@ -67,6 +74,21 @@ def test_the_bar_makes_one_task_for_each_work():
     bar.step("training", 2, 10)
     assert display.tasks == [("reading", None), ("training", 10)]
     assert display.updates == [(0, 1, None), (1, 1, 10), (1, 2, 10)]
+
+
+def test_what_is_done_makes_room_for_what_begins():
+    display = Display()
+    bar = Bar(display)
+    bar.step("reading", 10, 10)
+    assert list(display.shown.values()) == ["reading"]  # until there is something else to see
+    bar.step("trees", 0, 3)
+    for part in range(1, 4):
+        bar.step(f"part {part} of 3", 1, 2)
+        assert list(display.shown.values()) == ["trees", f"part {part} of 3"]
+        bar.step(f"part {part} of 3", 2, 2)
+        bar.step("trees", part, 3)
+    bar.step("reading", 1, 10)  # what comes again gets a bar again
+    assert list(display.shown.values()) == ["reading"]
 
 
 def test_where_it_is_shown(monkeypatch):

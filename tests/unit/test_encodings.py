@@ -36,7 +36,7 @@ def test_windows_1252_is_told_once(tmp_path):
     path.write_bytes("plain\nFüße\n5 € “quoted”\n".encode("cp1252"))
     lines, bad = lines_of(path)
     assert lines == ["plain", "Füße", "5 € “quoted”"]
-    assert bad.notes() == (f"{path}: is not UTF-8; read as Windows-1252 (Latin-1) (encoding= decides)",)
+    assert bad.notes() == (f"{path}: is not UTF-8; read as Windows-1252 (Latin-1) (encoding= names another encoding)",)
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,9 @@ def test_what_is_no_probability_is_refused():
 def test_the_sentence_says_it():
     judgement = judged(GIVEN, GIVEN, Y, np.array([5, 1, 2]))
     first, second = judgement.sentences()
-    assert first.startswith("Of the tags it assigns 60% (")
+    assert first.startswith("Of the tags it assigns, 60% (")
     assert "it finds 60% (" in first
-    assert "popular-labels baseline: 50% / 40% (the most frequent tag for every row)" in first
+    assert "Baseline, the most frequent tag for every row: 50% right, 40% found." in first
     assert "1.2 tags a row where 1.2 are true; 1 row gets none" in second
     assert judgement.figures(str)["assigned"]["precision"]["value"] == pytest.approx(60)
     assert [title for title, _, _ in judgement.mistake_tables(str)] == ["Labels it suggests too often"]

@@ -245,7 +245,7 @@ def test_unknown_content_lists_the_formats(file):
     ("options", "message"),
     [
         ({"format": "xcm"}, "unknown format 'xcm'; did you mean 'xmc'"),
-        ({"on_bad_row": "ignore"}, "on_bad_row must be one of error, skip"),
+        ({"on_bad_row": "ignore"}, "on_bad_row= must be one of error, skip"),
         ({"index_base": 1}, "index_base= has no meaning for format 'xmc'"),
         ({"text": "t"}, "text= has no meaning for format 'xmc'"),
         ({"n_threads": 0}, "n_threads must be"),

@@ -225,7 +225,7 @@ def test_unknown_format_and_policy(tmp_path):
     path = put(tmp_path, "a.csv", "text,labels\nt,x\n")
     with pytest.raises(ParamError, match="unknown table format 'cvs'; did you mean 'csv'"):
         read_table(path, format="cvs")
-    with pytest.raises(ParamError, match="on_bad_row must be one of error, skip"):
+    with pytest.raises(ParamError, match="on_bad_row= must be one of error, skip"):
         read_table(path, format="csv", on_bad_row="ignore")
     tables = {"csv", "tsv", "jsonl", "parquet", "excel", "documents", "fasttext", "annif", "pecos", "libmultilabel"}
     tables |= {"label-studio", "argilla"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labelwood.errors import ParamError
+from labelwood.wording import Argument, Message
 
 # What each goal asks for; the number, where there is one, must lie above 0 and up to the bound given.
 _PLAIN = ("f1", "f1-macro", "f1-sample")
@@ -29,22 +30,22 @@ class Assignment:
     @classmethod
     def parse(cls, text: Any) -> Assignment:
         """The rule that a text names; ParamError lists the rules if it names none."""
+        fault = Message(Argument("assign"), f" must be one of {RULES}, but is {text!r}")
         if not isinstance(text, str):
-            raise ParamError(f"assign must be one of {RULES}, but is {text!r}")
+            raise ParamError(fault)
         goal, equals, written = text.strip().partition("=")
         if goal in _PLAIN and not equals:
             return cls(goal)
         if goal not in _NUMBERED:
-            raise ParamError(f"assign must be one of {RULES}, but is {text!r}")
+            raise ParamError(fault)
         try:
             number = float(written)
         except ValueError:
             number = math.nan
         if not 0 < number <= _NUMBERED[goal]:
-            raise ParamError(
-                f"assign: {goal} takes a number above 0 and up to {_NUMBERED[goal]:g}, such as "
-                f"{'count=4' if goal == 'count' else f'{goal}=0.9'}, but is {text!r}"
-            )
+            example = "count=4" if goal == "count" else f"{goal}=0.9"
+            most = f"{goal} takes a number above 0 and up to {_NUMBERED[goal]:g}"
+            raise ParamError(Message(Argument("assign"), f" {text!r}: {most}, such as {example}"))
         return cls(goal, number)
 
     def __str__(self) -> str:

@@ -37,13 +37,15 @@ def words_choice(texts: Sequence[str]) -> tuple[str | None, list[str]]:
 
     code = main_language(texts)
     if code is None:
-        return None, ["words: plain. The texts show no clear language; if you know it, name it with --lang"]
+        return None, ["words: as they are, since the texts show no clear language; if you know it, name it with --lang"]
     if code == ENGLISH:
-        return None, ["words: plain, as the texts are English. --lang auto would try stems and dictionary forms too"]
+        return None, [
+            "words: as they are, since the texts are English; --lang auto would also try stems and dictionary forms"
+        ]
     if len(texts) >= FEWEST_TO_TRY:
         return AUTO, []
     name = language_name(code)
-    return None, [f"words: plain. The texts look {name}: --lang {code} makes inflected words count as one"]
+    return None, [f"words: as they are; the texts look {name}; --lang {code} counts inflected forms as one word"]
 
 
 def model_choice(data: Dataset, trained: Any) -> str:
@@ -61,6 +63,6 @@ def model_choice(data: Dataset, trained: Any) -> str:
     size = f"{count(data.n_labels, 'label')} and {rows}"
     if name == "one-vs-all":
         time = "seconds" if data.n_labels * n_nonzeros < ONE_VS_ALL_WORK / 10 else "a minute or two"
-        return f"model: one-vs-all, the most accurate linear model: {size} take it {time}"
+        return f"model: one-vs-all, the most accurate linear model; it takes {time} on {size}"
     minutes = max(2, round(data.n_labels * n_nonzeros / ONE_VS_ALL_WORK))
-    return f"model: {name}: {size} would take one-vs-all about {minutes:,} minutes, a tree a fraction of that"
+    return f"model: {name}; one-vs-all would take about {minutes:,} minutes on {size}, a tree takes a fraction of that"

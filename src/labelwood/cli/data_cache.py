@@ -13,9 +13,9 @@ def command(
     clear: Annotated[bool, typer.Option("--clear", help="Remove everything; it is made again.")] = False,
     json: options.Json = False,
 ) -> None:
-    """List the files that `--memory` has kept in binary form, or remove them.
+    """List or clear the files that `--memory` keeps.
 
-    They are in the folder `rows` of LABELWOOD_CACHE, or of the usual place for caches.
+    These are data files in binary form, in the folder `rows` of LABELWOOD_CACHE or of the usual place for caches.
     """
     from labelwood.cli.console import count, show, show_json, show_table, size
     from labelwood.cli.sparing import row_cache

@@ -20,9 +20,10 @@ def command(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """List the known data sets, or fetch one into the cache and tell its folder.
+    """List the known data sets, or fetch one of them.
 
-    An interrupted fetch is taken up again; `labelwood train FOLDER` then finds the training file.
+    It goes into the cache, and its folder is told; `labelwood train FOLDER` then finds the training file. An
+    interrupted fetch goes on where it stopped.
     """
     from dataclasses import asdict
 

@@ -153,6 +153,8 @@ def command(
     if unknown and not quiet:
         some = ", ".join(repr(name) for name in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
         say(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
+        if y[:, : loaded.n_labels].nnz == 0:
+            say(f"note: the model knows none of the labels of {data}: is --labels the right column?")
     if seen:
         show(SEEN)
     for sentence in sentences:
@@ -229,8 +231,9 @@ def _sentence(metrics: Mapping[str, float], ks: Sequence[int], loaded: Any, y: A
     baseline = evaluate(same, y, ks=ks)
     best = "first answer" if first == 1 else f"first {first} answers"
     return (
-        f"Of its {best} {metrics[f'P@{first}']:.0f}% are right; its first {last} hold {metrics[f'R@{last}']:.0f}% "
-        f"of the true labels; popular-labels baseline: {baseline[f'P@{first}']:.0f}% / {baseline[f'R@{last}']:.0f}%."
+        f"Of its {best}, {metrics[f'P@{first}']:.0f}% are right; its first {last} hold {metrics[f'R@{last}']:.0f}% "
+        f"of the true labels. Baseline, the most frequent labels for every row: "
+        f"{baseline[f'P@{first}']:.0f}% and {baseline[f'R@{last}']:.0f}%."
     )
 
 

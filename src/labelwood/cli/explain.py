@@ -21,23 +21,27 @@ def command(
         str | None, typer.Option("--label", "-l", metavar="NAME", help="The label; without it, the best one.")
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Take the row from this file.")] = None,
-    row: Annotated[int, typer.Option("--row", metavar="N", min=0, help="The row of --data, counted from 0.")] = 0,
+    row: Annotated[
+        int | None, typer.Option("--row", metavar="N", min=0, help="The row of --data, counted from 0. Default: 0.")
+    ] = None,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Show the N strongest.")] = 10,
     lang: options.Lang = None,
     verify: options.Verify = False,
     json: options.Json = False,
 ) -> None:
     """Show the words that push towards a label."""
-    from labelwood.cli.console import bar, show_json, show_table
+    from labelwood.cli.console import bar, say, show_json, show_table
     from labelwood.cli.loaded import Loaded
     from labelwood.errors import ParamError
     from labelwood.models.explanation import way_text
 
     if (text is None) == (data is None):
         raise ParamError("explain needs either a TEXT or --data FILE with --row N")
+    if row is not None and data is None:
+        raise ParamError("--row is a row of --data FILE, but a TEXT was given")
     loaded = Loaded(model, verify=verify)
     titles = loaded.titles(lang)
-    reason = _reason(loaded, text, data, row, label)
+    reason = _reason(loaded, text, data, row or 0, label)
     title = reason.label if titles is None else f"{titles[loaded.label(reason.label)]} ({reason.label})"
     if json:
         parts = [{"feature": word, "contribution": push} for word, push in reason.words]
@@ -55,6 +59,8 @@ def command(
             }
         )
         return
+    if loaded.tagger is not None and not reason.words:
+        say("note: the text has no word that the tagger knows")
     pushes = sorted(pushes_of(reason), key=lambda item: -abs(item[1]))
     strongest, weaker = pushes[:n], pushes[n:]
     largest = max((abs(push) for _, push in strongest), default=0.0)

@@ -16,6 +16,7 @@ def command(
     figures: Annotated[
         Path | None, typer.Option("--figures", help="Write figures of a learned index (elias) into this folder.")
     ] = None,
+    all_arrays: Annotated[bool, typer.Option("--arrays", help="List every array with its type and shape.")] = False,
     json: options.Json = False,
 ) -> None:
     """Show what a saved model is made of."""
@@ -41,7 +42,8 @@ def command(
             }
         )
         return
-    _show(str(model), manifest, structure, n_bytes, verify, written)
+    sizes = {name: array.nbytes for name, array in arrays.items()}
+    _show(str(model), manifest, structure, sizes, verify, written, all_arrays)
 
 
 def _figures(model: Any, folder: Path) -> list[str]:
@@ -54,13 +56,34 @@ def _figures(model: Any, folder: Path) -> list[str]:
     return [str(path) for path in write_figures(model, folder)]
 
 
+def _parts(sizes: dict[str, int]) -> dict[str, int]:
+    """The bytes of what the names of arrays begin with, the largest first: 'model', 'rows', ...; none for one part."""
+    parts: dict[str, int] = {}
+    for name, n_bytes in sizes.items():
+        part = name.partition(".")[0]
+        parts[part] = parts.get(part, 0) + n_bytes
+    return dict(sorted(parts.items(), key=lambda part: (-part[1], part[0]))) if len(parts) > 1 else {}
+
+
+def _plain(value: Any) -> str:
+    """A value of the manifest as people write it: lists a line an item, nothing in braces."""
+    if isinstance(value, dict):
+        filled = [f"{name}: {_plain(item)}" for name, item in value.items() if item not in (None, [], {})]
+        return "\n".join(filled)
+    if isinstance(value, list):
+        texts = list(map(str, value))
+        return ("\n" if any(" " in text for text in texts) else ", ").join(texts)
+    return str(value)
+
+
 def _show(
     folder: str,
     manifest: dict[str, Any],
     structure: dict[str, float],
-    n_bytes: int,
+    sizes: dict[str, int],
     verified: bool,
     written: list[str],
+    all_arrays: bool,
 ) -> None:
     from labelwood.cli.console import count, show, show_table, size
     from labelwood.storage.load import training_rows
@@ -74,7 +97,7 @@ def _show(
         ("trained on", f"{count(n_rows, 'row')}{names}, {count(shape['n_features'], 'feature')}"),
         ("labels", f"{shape['n_labels']:,}"),
         ("seed", str(manifest["seed"])),
-        ("size", f"{size(n_bytes)} in {count(len(manifest['arrays']), 'array')}"),
+        ("size", f"{size(sum(sizes.values()))} in {count(len(manifest['arrays']), 'array')} (--arrays lists them)"),
         ("created", f"{manifest['created']} by labelwood {manifest['labelwood_version']}"),
     ]
     facts += [("checksums", "all right")] if verified else []
@@ -83,18 +106,19 @@ def _show(
         ("Structure", {name: f"{value:,.2f}".removesuffix(".00") for name, value in structure.items()}),
         ("Parameters", manifest["parameters"]),
         ("Metrics", manifest["metrics"]),
-        ("Kept beside", manifest["extra"]),
+        ("Made from", manifest["extra"]),
+        ("Size of its parts", {part: size(n) for part, n in _parts(sizes).items()}),
     ]
     for title, values in tables:
         if values:
-            show_table(title, ("name", "value"), [(name, str(value)) for name, value in values.items()], align="ll")
-    largest = sorted(manifest["arrays"].items(), key=lambda item: item[0])
-    show_table(
-        "Arrays",
-        ("name", "type", "shape"),
-        [(name, entry["dtype"], " x ".join(f"{n:,}" for n in entry["shape"])) for name, entry in largest],
-        align="lll",
-    )
+            show_table(title, ("name", "value"), [(name, _plain(value)) for name, value in values.items()], align="ll")
+    if all_arrays:
+        show_table(
+            "Arrays",
+            ("name", "type", "shape"),
+            [(n, e["dtype"], " x ".join(f"{d:,}" for d in e["shape"])) for n, e in sorted(manifest["arrays"].items())],
+            align="lll",
+        )
     if written:
         show(f"Figures: {', '.join(written)}")
     show("Next: labelwood predict, evaluate or explain with this folder.")

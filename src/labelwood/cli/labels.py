@@ -17,7 +17,7 @@ def command(
             metavar="ACTION", help="list, add NAME, rename OLD NEW, merge OLD INTO, retire NAME, forbid NAME."
         ),
     ] = "list",
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="The names that ACTION takes.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The names that ACTION takes.")] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="An example of the tag that is added.")
     ] = None,

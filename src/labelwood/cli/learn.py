@@ -15,7 +15,7 @@ def command(
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             help="A table of texts, labels and perhaps ids; without it the journal DIR.corrections.jsonl.",
         ),
     ] = None,
@@ -26,6 +26,7 @@ def command(
     separator: options.Separator = None,
     format: options.Format = None,
     on_bad_row: options.OnBadRow = "error",
+    encoding: options.Encoding = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -36,9 +37,9 @@ def command(
     from dataclasses import asdict
 
     from labelwood.changing import Changing
-    from labelwood.cli.console import show, show_json
-    from labelwood.cli.inputs import read_data
-    from labelwood.cli.loaded import training_form
+    from labelwood.cli.console import count, show, show_json
+    from labelwood.cli.inputs import read_data, tell
+    from labelwood.cli.loaded import check_header, training_form
     from labelwood.cli.progress import shown
     from labelwood.errors import DataError
     from labelwood.tagger.journal import journal_path, read_journal
@@ -57,15 +58,14 @@ def command(
                 format=format,
                 like=form,
                 on_bad_row=on_bad_row,
+                encoding=encoding,
                 progress=progress,
                 quiet=quiet or json,
             )
-            if form is not None and form.text and rows.form is not None and not rows.form.text:
-                # Predictions can be made again; what was learnt from the wrong file stays.
-                named = ", ".join((*form.text, *form.labels))
-                raise DataError(
-                    f"{data}: has no header line, but the training table had one: name its columns ({named})"
-                )
+            check_header(data, rows, form)
+            n_without = rows.n_rows - int((rows.y.getnnz(axis=1) > 0).sum())
+            if n_without:
+                tell([f"{count(n_without, 'row')} without tags: it learns that no tag fits them"], quiet=quiet or json)
             learnt = changing.tagger.learn(rows, refit=refit, progress=progress)
         else:
             journal = read_journal(model)

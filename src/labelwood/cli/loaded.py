@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from labelwood.cli.inputs import read_data
 from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.progress import SILENT, Progress
+from labelwood.wording import Argument, Message
 
 USUAL_K = 5  # how many labels a row is answered with unless told
 ROWS_AT_A_TIME = 50_000  # of a model of feature rows: what is made of them on the way does not pile up
@@ -34,6 +35,17 @@ def training_form(folder: Path, extra: Mapping[str, Any]) -> TableForm | None:
         return TableForm.restored(extra["table"])
     except DataError as error:
         raise ModelFileError(f"{folder}: 'table' in its manifest is damaged: {error}") from None
+
+
+def check_header(path: Path, data: Dataset, form: TableForm | None) -> None:
+    """DataError if a table was read without a header line where the training table had one.
+
+    Its header is then one whose names are unusual, and would be answered, or learnt, as a row.
+    """
+    if form is not None and form.text and data.form is not None and data.form.headless:
+        named = ", ".join((*form.text, *form.labels))
+        fault = f"{path}: has no header line that is recognised, but the training table had one ({named}); "
+        raise DataError(Message(fault, "name the column with ", Argument("text"), ", or add a header line"))
 
 
 class Loaded:
@@ -103,7 +115,10 @@ class Loaded:
         if self.tagger is not None and str(path) == "-":
             return _texts_of_stdin(document, choices.get("encoding"))
         choices.update(self._fitting(path, choices))
-        return read_data(path, progress=progress, quiet=quiet, **choices)
+        data = read_data(path, progress=progress, quiet=quiet, **choices)
+        if self.tagger is not None:
+            check_header(path, data, self.form)
+        return data
 
     def _fitting(self, path: Path, choices: Mapping[str, Any]) -> dict[str, Any]:
         """What the reader must know so that the file's columns are the model's; DataError if the file cannot fit."""

@@ -20,7 +20,7 @@ def command(
 
     Parameters come with their defaults and ranges, and are set with `labelwood train --set key=value`.
     """
-    from labelwood.cli.console import show_json, show_table
+    from labelwood.cli.console import show, show_json, show_table
     from labelwood.models.registry import model_class, model_names
 
     if name is None:
@@ -34,6 +34,7 @@ def command(
                 list(lines.items()),
                 align="ll",
             )
+            show("Next: labelwood models NAME shows the parameters of one.")
         return
     table = model_class(name).Parameters.table()
     presets = model_class(name).PRESETS

@@ -150,7 +150,8 @@ def command(
     if assigns:
         n_unknown = loaded.unknown_texts(rows)
         if n_unknown:
-            notes.append(f"{count(n_unknown, 'row')} without a word that the tagger knows: no tags")
+            have = "row has" if n_unknown == 1 else "rows have"
+            notes.append(f"{n_unknown:,} {have} no word that the tagger knows, so no tags")
             tell(notes[-1:], quiet=quiet or json)
     number = "probability" if assigns else "score"
     if out is None:

@@ -56,17 +56,25 @@ class TimeLeft:
 
 
 class Bar:
-    """A Progress that moves one bar of rich for each kind of work."""
+    """A Progress that moves one bar of rich for each kind of work that is going on.
+
+    What is done, or has no known end, makes room when other work begins: calibration alone has ten parts, and their
+    bars would fill a small terminal.
+    """
 
     def __init__(self, display: Any) -> None:
         self._display = display
         self._tasks: dict[str, TaskID] = {}
+        self._going: set[str] = set()  # the tasks that have an end and have not reached it
 
     def step(self, what: str, done: int, total: int) -> None:
         """Move the bar of this work."""
         if what not in self._tasks:
+            for name in [name for name in self._tasks if name not in self._going]:
+                self._display.remove_task(self._tasks.pop(name))
             self._tasks[what] = self._display.add_task(what, total=total or None)
         self._display.update(self._tasks[what], completed=done, total=total or None)
+        (self._going.add if done < total else self._going.discard)(what)
 
 
 @contextmanager

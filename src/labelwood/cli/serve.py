@@ -13,7 +13,7 @@ from labelwood.cli import options
 def command(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="DIR...", help="Folders of saved models, also as NAME=DIR; the first is the usual one."),
+        typer.Argument(metavar="DIR", help="Folders of saved models, also as NAME=DIR; the first is the usual one."),
     ],
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0: any free one.")

@@ -70,7 +70,7 @@ def command(
     from labelwood.storage.load import read_manifest
     from labelwood.tuning.duration import parse_duration
 
-    limit = None if to is None else parse_memory(to)
+    limit = None if to is None else parse_memory(to, "to")
     milliseconds = None if latency is None else 1000 * parse_duration(latency, "--latency")
     wanted = any(choice is not None for choice in (to, latency, variant))
     if list_ and (wanted or out is not None or replace):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from labelwood.tagger.tagger import Tagger
     from labelwood.tuning.tune import Tuned
 
+ONE_LABEL = "there is only one label, so there is nothing to tell apart: is --labels the right column?"
 PLAIN = "none"  # --lang none: plain words, whatever the language
 
 
@@ -151,6 +152,7 @@ def command(
     A file of texts gives a tagger that answers with label names; a file of features gives a plain model.
     """
     import time
+    from dataclasses import replace
 
     from labelwood.calibration.held_out import SMALLEST_ROWS
     from labelwood.cli.choices import model_choice
@@ -187,7 +189,7 @@ def command(
             raise ParamError("--best is the model ensemble: leave out --model and --tree")
         model = "ensemble"
     if favour is not None and model != "ensemble":
-        raise ParamError("--favour is a choice of --best: add it, or leave --favour out")
+        raise ParamError("--favour works only with --best")
     if tree is not None and model is None:
         model = "linear-tree"
     given_tree = [] if tree is None else [f"tree={tree}"]
@@ -225,6 +227,8 @@ def command(
                 **split_choices(data, split, split_column, "tr"),
             )
         rows = trained_rows(rows, unlabelled)
+        if rows.n_labels == 1:
+            rows = replace(rows, notes=(*rows.notes, ONE_LABEL))
         tell(rows.notes, quiet=quiet or json)
         table_of_trials: list[tuple[str, ...]] = []
         left = left_for_training(allowed, rows)
@@ -280,10 +284,11 @@ def command(
     if calibration is not None:
         _show_assignment(calibration)
     elif rows.x is None and settings.assign is not None and not quiet:
-        say(f"note: fewer than {SMALLEST_ROWS} rows with labels: too few to learn how sure it is; it gives the k best")
+        few = f"fewer than {SMALLEST_ROWS} rows with labels"
+        say(f"note: {few} are too few to learn which tags to assign; it gives the k best")
     if not quiet and isinstance(trained, Tagger):
         say(
-            "note: the rows are not kept, so `labelwood learn` can only answer new tags by examples (--keep-rows)"
+            "note: the rows are not kept, so `labelwood learn` can answer new tags only by examples (--keep-rows)"
             if kept is None
             else f"note: the rows are kept for `labelwood learn` ({size(kept.nbytes)}; --no-keep-rows leaves them out)"
         )
@@ -295,7 +300,7 @@ def _show_assignment(calibration: FittedCalibration) -> None:
 
     reached = calibration.held_out
     show(
-        f"tags are assigned by {calibration.rule}: on {count(int(reached['rows']), 'row')} held out in training, "
+        f"tags are assigned by {calibration.rule}: on {count(int(reached['rows']), 'held-out row')}, "
         f"{reached['labels_a_row']:.1f} tags a row, {100 * reached['precision']:.0f}% of them right; "
         f"it found {100 * reached['recall']:.0f}% of the true ones"
     )
@@ -350,7 +355,7 @@ class Settings:
         self.model_params: dict[str, Any] = {"seed": seed, "n_threads": threads}
         if preset is not None:
             if name == AUTO:
-                raise ParamError(f"--preset {preset} is one of a certain model: give --model too")
+                raise ParamError(f"--preset {preset} needs --model: each model has presets of its own")
             self.model_params.update(model_class(name).preset_settings(preset))
         try:
             self.model_params.update(parameters.parse(of_model, name))

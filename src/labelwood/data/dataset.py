@@ -16,11 +16,15 @@ from labelwood.matrices import as_features, as_labels, check_same_rows
 
 @dataclass(frozen=True)
 class TableForm:
-    """How a table was read: its text columns, its label columns, and what its label cells were cut at (None: lists)."""
+    """How a table was read: its text columns, its label columns, and what its label cells were cut at (None: lists).
+
+    headless: it is a table of two columns in which no line was taken for a header.
+    """
 
     text: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     separator: str | None = None
+    headless: bool = False
 
     def saved(self) -> dict[str, Any]:
         """The form as JSON holds it; `restored` takes it back."""
@@ -93,6 +97,13 @@ class Dataset:
                 raise DataError(f"{self.source}: {len(values)} values of column {name!r} for {y.shape[0]} rows")
         if self.filter_pairs is not None:
             object.__setattr__(self, "filter_pairs", _checked_pairs(self.filter_pairs, y.shape, self.source))
+
+    def __repr__(self) -> str:
+        """Its sizes, not its rows: a notebook would print a million of them."""
+        parts = [f"n_rows={self.n_rows}"]
+        parts += [] if self.texts is None else ["with texts"]
+        parts += [] if self.x is None else [f"n_features={self.n_features}"]
+        return f"Dataset({', '.join([*parts, f'n_labels={self.n_labels}', f'source={self.source!r}'])})"
 
     def __len__(self) -> int:
         return int(self.y.shape[0])

@@ -19,7 +19,9 @@ CHOICES = ("skip", "negative")
 def trained_rows(data: Dataset, unlabelled: str = "skip") -> Dataset:
     """The rows to train on: 'skip' leaves those without labels out, 'negative' keeps them; a note tells how many."""
     if unlabelled not in CHOICES:
-        raise ParamError(f"unlabelled must be one of {', '.join(CHOICES)}, but is {unlabelled!r}")
+        raise ParamError(
+            Message(Argument("unlabelled"), f" must be one of {', '.join(CHOICES)}, but is ", repr(unlabelled))
+        )
     labelled = np.diff(data.y.indptr) > 0
     n_without = int(np.count_nonzero(~labelled))
     if n_without in (0, data.n_rows):

@@ -108,6 +108,9 @@ def checked_codes(given: str, owner: str) -> tuple[str, ...]:
     codes = tuple(dict.fromkeys(given.split("+")))
     for code in codes:
         if code not in NAMES:
+            called = next((known for known, name in NAMES.items() if name.lower() == code.strip().lower()), None)
+            if called is not None:
+                raise ParamError(f"{owner}: languages are named by their codes: {called!r} for {code!r}")
             raise ParamError(f"{owner}: {unknown_name('language', code, NAMES)}")
     return codes
 

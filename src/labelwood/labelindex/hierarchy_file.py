@@ -42,6 +42,8 @@ def read_hierarchy(path: str | Path, n_labels: int, label_names: Sequence[str] |
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    if not path.exists():
+        raise DataError(f"{path}: no such file")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

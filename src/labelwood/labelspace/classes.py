@@ -170,7 +170,8 @@ def _of_ids(lists: Sequence[Sequence[int]], ids: Ids) -> sparse.csr_matrix:
 
 def _checked_row(row: Any, number: int, what: str) -> list[Any]:
     if not _is_collection(row):
-        raise DataError(f"{what}, row {number}: expected a list of labels, as in other rows, but got {row!r:.60}")
+        fault = f"{what}, row {number}: expected a list of labels, as in other rows, but got {row!r:.60}"
+        raise DataError(f"{fault}; a row without labels is an empty list")
     labels = list(row.tolist() if isinstance(row, np.ndarray) else row)
     return [_plain_label(label, number, what) for label in labels]
 

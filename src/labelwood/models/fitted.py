@@ -36,6 +36,15 @@ class Fitted(ABC, Generic[P]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", replace(self.settings, n_threads=None))
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Fitted.__repr__  # type: ignore[method-assign]  # else dataclass makes one of every array
+
+    def __repr__(self) -> str:
+        """Its sizes, not its arrays."""
+        return f"{type(self).__name__}(n_features={self.n_features}, n_labels={self.n_labels})"
+
     @property
     def n_features(self) -> int:
         """The number of feature columns."""

@@ -41,13 +41,13 @@ class Judgement:
         precision, recall, popular = self.assigned["precision"], self.assigned["recall"], self.popular
         same = "tag" if self.n_popular == 1 else f"{self.n_popular} tags"
         return [
-            f"Of the tags it assigns {_share(precision)} are right; it finds {_share(recall)} of the true ones; "
-            f"popular-labels baseline: {popular['precision'].value:.0f}% / {popular['recall'].value:.0f}% "
-            f"(the most frequent {same} for every row).",
+            f"Of the tags it assigns, {_share(precision)} are right; it finds {_share(recall)} of the true ones. "
+            f"Baseline, the most frequent {same} for every row: {popular['precision'].value:.0f}% right, "
+            f"{popular['recall'].value:.0f}% found.",
             f"It assigns {self.given:.1f} tags a row where {self.true:.1f} are true"
             f"{self._without()}. F1 {self.assigned['f1'].value:.1f} "
             f"({self.assigned['f1'].low:.1f} to {self.assigned['f1'].high:.1f}). "
-            f"When it says how sure it is, it is off by {100 * self.sure.error:.1f} points on average.",
+            f"Its probabilities are off by {100 * self.sure.error:.1f} points on average.",
         ]
 
     def _without(self) -> str:

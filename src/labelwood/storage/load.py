@@ -47,6 +47,8 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ModelFileError(f"{str(folder)!r}: cannot be read ({error})") from None
     path = folder / MANIFEST
+    if not os.path.lexists(path):
+        raise ModelFileError(f"{folder}: holds no saved model ({MANIFEST} is missing)")
     descriptor = open_regular(path)
     try:
         with os.fdopen(descriptor, "rb") as stream:

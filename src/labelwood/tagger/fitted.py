@@ -70,6 +70,10 @@ class FittedTagger:
     vocabulary: Vocabulary | None = None
     name_counts: npt.NDArray[np.int32] | None = None
 
+    def __repr__(self) -> str:
+        """Its sizes, not its rows and arrays."""
+        return f"FittedTagger(model={self.model!r}, n_texts={self.n_texts}, assigns={self.calibration is not None})"
+
     @property
     def label_names(self) -> tuple[str, ...]:
         """The names of all labels: the model's, then those that came later."""

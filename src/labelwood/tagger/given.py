@@ -20,11 +20,21 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         raise DataError("texts must be a list of texts, but one string came; write [text]")
     if texts is None or not isinstance(texts, Iterable):
         raise DataError(f"texts must be a list of texts, but got {texts!r}")
+    columns = getattr(texts, "columns", None)
+    if columns is not None:  # of a data frame, whose iteration gives the names of its columns
+        listed = ", ".join(map(str, list(columns)[:10]))
+        raise DataError(f"texts must be one column, but a table with columns {listed} came; write table['column']")
     rows = list(texts)
     for row, text in enumerate(rows):
         if not isinstance(text, str):
-            raise DataError(f"texts, row {row}: expected a string, but got {text!r}")
+            hint = "; leave rows without a text out, or give ''" if _is_missing(text) else ""
+            raise DataError(f"texts, row {row}: expected a string, but got {text!r}{hint}")
     return rows
+
+
+def _is_missing(value: Any) -> bool:
+    """True for what stands for an empty cell: None, NaN, and pandas' NA, which compares with nothing."""
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
 
 
 def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:

@@ -51,6 +51,8 @@ def changed_labels(
     blank = next((name for name in names if not isinstance(name, str) or not name.strip()), None)
     if blank is not None:
         raise DataError(f"a label name must have words, but is {blank!r}")
+    if action in ("add", "rename"):  # spaces at the ends of a new name are a slip of the hand
+        names = [name if name in state.ids else name.strip() for name in names]
     twice = next((name for place, name in enumerate(names) if n_names == 0 and name in names[:place]), None)
     if twice is not None:
         raise DataError(f"the label {twice!r} is named twice")

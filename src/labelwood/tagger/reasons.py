@@ -33,6 +33,10 @@ class TagReason:
     explanation: Explanation
     sides: tuple[tuple[str, float], ...] = ()
 
+    def __repr__(self) -> str:
+        """The label and its one line, as a notebook shows it."""
+        return f"{self.label}: {self.text()}"
+
     def text(self, n: int = 5) -> str:
         """One line: the n strongest words with their signs, the rest, their sum, and the score it becomes."""
         pushes = list(self.words[:n])

@@ -412,11 +412,16 @@ class Tagger(Estimator):
             return label
         return vocabulary.name(label, lang)
 
-    def explain(self, text: str, label: str) -> TagReason:
-        """Why one text gets a label: its words and how much each pushes for (+) or against (-) it."""
+    def explain(self, text: str, label: str | None = None) -> TagReason:
+        """Why one text gets a label: its words and how much each pushes for (+) or against (-) it.
+
+        label: None explains the best answer.
+        """
         state = self.fitted_
         if not isinstance(text, str):
             raise DataError(f"explain takes one text, but got {text!r}")
+        if label is None:
+            ((label, _),) = self.predict([text], k=1)[0]
         return state.explain(text, label, self.n_threads)
 
     def evaluate(

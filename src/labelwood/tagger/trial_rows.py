@@ -18,4 +18,5 @@ def trial_rows(n_rows: int, seed: int, share: float = 0.1) -> tuple[Rows, Rows]:
     """(rows to train on, rows that judge: that share, at most 5,000), the same for the same seed."""
     held_out = keyed_uniform(seed, np.arange(n_rows)) < min(share, HELD_OUT_ROWS / n_rows)
     training = np.flatnonzero(~held_out)
-    return training[:: -(-len(training) // TRIAL_ROWS)], np.flatnonzero(held_out)
+    step = max(1, -(-len(training) // TRIAL_ROWS))  # of one row, all may be held out
+    return training[::step], np.flatnonzero(held_out)

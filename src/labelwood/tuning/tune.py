@@ -72,6 +72,8 @@ class Tuned:
             return [f"budget: too small to try anything beside the default settings; {time}"]
         rows = f"{self.n_validation * len(choice.rung.folds):,} held-out rows"
         judged = f"by {rows}, after training on {choice.rung.rows:,}"
+        if choice.n_compared < 2:
+            return [f"budget: no other setting was tried on as many rows as the default, which stays; {time}"]
         if not choice.setting:
             found = f"none of {choice.n_compared - 1} other settings is better than the default by more than chance"
             return [f"budget: {found} ({metric} {choice.default:.2f} {judged})", f"budget: {time}"]

@@ -21,10 +21,13 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
     if suffix not in NOTATIONS and suffix not in TABLES:
         known = ", ".join([*NOTATIONS, *TABLES])
         raise DataError(f"{path}: the ending of a vocabulary must be one of {known}, perhaps with .gz")
+    if not path.exists():
+        raise DataError(f"{path}: no such file")
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: the vocabulary cannot be read ({error})") from None
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: the vocabulary cannot be read ({reason})") from None
     if suffix in NOTATIONS:
         return read_skos(raw, NOTATIONS[suffix], path)
     try:

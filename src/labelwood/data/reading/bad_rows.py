@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from labelwood.errors import DataError, ParamError
+from labelwood.wording import Argument, Message
 
 POLICIES = ("error", "skip")
 SHOWN = 3
@@ -15,7 +16,9 @@ class BadRows:
 
     def __init__(self, path: str | Path, policy: str = "error", unit: str = "line") -> None:
         if policy not in POLICIES:
-            raise ParamError(f"on_bad_row must be one of {', '.join(POLICIES)}, but is {policy!r}")
+            raise ParamError(
+                Message(Argument("on_bad_row"), f" must be one of {', '.join(POLICIES)}, but is ", repr(policy))
+            )
         self.path = str(path)
         self.policy = policy
         self.unit = unit
@@ -27,7 +30,8 @@ class BadRows:
     def report(self, line: int, message: str) -> None:
         """Take note of one damaged row: raises DataError under 'error', counts under 'skip'."""
         if self.policy == "error":
-            raise DataError(f"{self.path}, {self.unit} {line}: {message}")
+            said = message.parts if isinstance(message, Message) else (message,)
+            raise DataError(Message(f"{self.path}, {self.unit} {line}: ", *said))
         self.count += 1
         if len(self.first) < SHOWN:
             self.first.append(f"{self.unit} {line}: {message}")

@@ -98,7 +98,8 @@ def _as_before(
     if len(missing) < len(before):
         fault = f"{path}: the model was trained with {what} from {listed}, but {', '.join(missing)} is not there; name "
         raise DataError(Message(fault, "the columns with ", Argument(what), f" (columns: {_listed(names)})"))
-    notes.append(f"no column {listed}, from which the model was trained")
+    columns = f"columns {listed} are" if len(before) > 1 else f"column {listed} is"
+    notes.append(f"the training {columns} not in this file")
     return ()
 
 
@@ -151,7 +152,7 @@ def looks_like_header(cells: Sequence[str], options: TableOptions | None = None)
             asked |= {*options.like.text, *options.like.labels}
     if asked & names:
         return True
-    usual = {*TITLE_NAMES, *TEXT_NAMES, *LABEL_NAMES}
+    usual = {*TITLE_NAMES, *TEXT_NAMES, *LABEL_NAMES, *ID_NAMES}
     return any(name.lower() in usual for name in names)
 
 

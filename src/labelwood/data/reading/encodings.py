@@ -60,8 +60,7 @@ def decoded_lines(path: Path, encoding: str | None, bad: BadRows) -> Iterator[tu
                     bad.tell(_taken(path, "Windows-1252 (Latin-1)"))
                     text = raw.decode(chosen)
                 else:
-                    what = "UTF-8; convert the file, or name its encoding" if chosen is None else chosen
-                    bad.report(number, f"byte {error.start + 1} is not valid {what}")
+                    bad.report(number, _undecodable(error.start + 1, chosen))
                     continue
             yield number, text.rstrip("\r\n")
         if number == 0:
@@ -117,7 +116,14 @@ def _is_western(path: Path) -> bool:
 
 
 def _taken(path: Path, what: str) -> Message:
-    return Message(f"{path}: is not UTF-8; read as {what} (", Argument("encoding"), " decides)")
+    return Message(f"{path}: is not UTF-8; read as {what} (", Argument("encoding"), " names another encoding)")
+
+
+def _undecodable(place: int, chosen: str | None) -> Message:
+    if chosen is not None:
+        return Message(f"byte {place} is not valid {chosen}")
+    ways = ("; convert the file, name its encoding (", Argument("encoding"), "), or leave such lines out (")
+    return Message(f"byte {place} is not valid UTF-8", *ways, Argument("on_bad_row"), " skip)")
 
 
 def _too_long(path: Path, number: int) -> DataError:

@@ -10,6 +10,7 @@ from typing import Any
 
 from labelwood.data.dataset import TableForm
 from labelwood.data.reading.text_rows import LabelCells, TextRows, text_fault
+from labelwood.wording import Argument, Message
 
 Label = str | int
 SEPARATORS = ("|", ";", ",")
@@ -34,12 +35,14 @@ class CutLabels:
 def cut_labels(rows: TextRows) -> CutLabels:
     """The labels of every row; strings become numbers when all labels of the file are written as numbers."""
     notes: list[str] = []
-    separator = _known_separator(rows)
+    asked, separator = rows.options.separator, _known_separator(rows)
     single = [cell for row in rows.cells for cell in (row if isinstance(row, LabelCells) else (row,))]
     strings = [cell for cell in single if isinstance(cell, str) and cell]
     if separator is None and strings:
         separator, note = _find_separator(strings)
         notes.append(note)
+    elif asked and strings and not any(asked in cell for cell in strings):
+        notes.append(_of_no_use(asked, strings))
     result = CutLabels([], {}, notes, separator if strings else None)
     for line, cell in zip(rows.lines, rows.cells, strict=True):
         try:
@@ -77,6 +80,15 @@ def _find_separator(cells: list[str]) -> tuple[str, str]:
         "",
         "no separator found in the label column: each cell is one label" if plain else "labels are lists in the cells",
     )
+
+
+def _of_no_use(asked: str, cells: list[str]) -> Message:
+    """A note that no cell holds the separator that was asked for, and which one they do hold."""
+    found, where = _find_separator(cells)
+    front = f"no label cell holds the separator {asked!r}, so each cell is one label"
+    if not found:
+        return Message(front)
+    return Message(f"{front}; did you mean ", Argument("separator"), f" {found!r}{where.partition(repr(found))[2]}?")
 
 
 class _LabelError(Exception):

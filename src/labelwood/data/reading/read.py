@@ -59,12 +59,17 @@ def read(
     in this order; split_column: which of its columns, counted from 1.
     """
     if on_bad_row not in POLICIES:
-        raise ParamError(f"on_bad_row must be one of {', '.join(POLICIES)}, but is {on_bad_row!r}")
+        raise ParamError(
+            Message(Argument("on_bad_row"), f" must be one of {', '.join(POLICIES)}, but is ", repr(on_bad_row))
+        )
     if format is not None and format not in FORMATS:
         raise ParamError(unknown_name("format", format, FORMATS))
     path = Path(path)
+    found = ""
     if path.is_dir() and format != "documents":
-        path, format = _in_folder(path, format)
+        folder = path
+        path, format = _in_folder(folder, format)
+        found = "" if path == folder else f"{folder}: its training file {path.name} is read"
     known = FORMATS[format or find_format(path)]
     data = _read(
         path,
@@ -76,6 +81,8 @@ def read(
         index_base,
         n_threads,
     )
+    if found:
+        data = replace(data, notes=(found, *data.notes))
     if split is None:
         return data
     if on_bad_row != "error":

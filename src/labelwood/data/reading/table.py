@@ -56,7 +56,8 @@ def read_table(
     cut = cut_labels(rows)
     sets = label_sets(cut, rows.lines, path, bad, label_names)
     if not sets.kept.any():
-        skipped = f"; {bad.count} bad rows were skipped, first {bad.first[0]}" if bad.count else ""
+        were = "row was" if bad.count == 1 else "rows were"
+        skipped = f"; {bad.count} bad {were} skipped, first {bad.first[0]}" if bad.count else ""
         raise DataError(f"{path}: no rows{skipped}")
     progress.step("reading rows", len(rows.texts), len(rows.texts))
     return Dataset(
