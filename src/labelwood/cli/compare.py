@@ -22,22 +22,24 @@ def command(
             "--models",
             "-m",
             metavar="A,B,...",
-            help="Models (see `labelwood models`); TITLE=MODEL for a title of its own.",
+            help="Models (see `labelwood models`); TITLE=MODEL gives one a title of its own.",
         ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The page, .html; .json and .md go beside it.")
     ],
     test: Annotated[
-        Path | None, typer.Option("--test", metavar="FILE", help="Rows to judge by. Default: a part of DATA.")
+        Path | None, typer.Option("--test", metavar="FILE", help="Rows to test on. Default: a part of DATA.")
     ] = None,
     share: Annotated[
-        float, typer.Option("--share", metavar="SHARE", help="The share of DATA to judge by, without --test.")
+        float, typer.Option("--share", metavar="SHARE", help="The share of DATA to test on, without --test.")
     ] = 0.2,
     budget: Annotated[
         str | None,
         typer.Option(
-            "--budget", metavar="TIME", help="Time for everything, such as 90s, 10m or 2h; the rest is left out."
+            "--budget",
+            metavar="TIME",
+            help="Time for everything, such as 90s, 10m or 2h; what does not fit is left out.",
         ),
     ] = None,
     set_: Annotated[
@@ -50,7 +52,7 @@ def command(
     ] = None,
     peers: Annotated[
         bool,
-        typer.Option("--peers", help="PECOS, Omikuji, napkinXC and fastText too, those of them that are installed."),
+        typer.Option("--peers", help="Also run PECOS, Omikuji, napkinXC and fastText, as far as installed."),
     ] = False,
     work: Annotated[
         Path | None, typer.Option("--work", metavar="DIR", help="Where finished runs are kept. Default: FILE.runs.")

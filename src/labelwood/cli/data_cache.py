@@ -10,7 +10,7 @@ from labelwood.cli import options
 
 
 def command(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove everything; it is made again.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove everything; it is made again when needed.")] = False,
     json: options.Json = False,
 ) -> None:
     """List or clear the files that `--memory` keeps.

@@ -15,7 +15,7 @@ def command(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")],
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="F", help="The format of OUT, if its ending does not say it."),
+        typer.Option("--to", metavar="F", help="The format of OUT, if its ending does not tell."),
     ] = None,
     text: options.Text = None,
     labels: options.Labels = None,

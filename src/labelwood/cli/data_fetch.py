@@ -10,11 +10,13 @@ from labelwood.cli import options
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Fetch this data set; else list them all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Fetch this data set. Default: list them all.")
+    ] = None,
     mirror: Annotated[
         str | None,
         typer.Option(
-            "--mirror", metavar="URL", help="Where NAME.zip lies. Default: LABELWOOD_MIRROR, or its own address."
+            "--mirror", metavar="URL", help="Where NAME.zip is. Default: LABELWOOD_MIRROR, or its own address."
         ),
     ] = None,
     json: options.Json = False,
@@ -22,8 +24,8 @@ def command(
 ) -> None:
     """List the known data sets, or fetch one of them.
 
-    It goes into the cache, and its folder is told; `labelwood train FOLDER` then finds the training file. An
-    interrupted fetch goes on where it stopped.
+    The data set goes into the cache, and its folder is printed; `labelwood train FOLDER` then finds the training file.
+    An interrupted fetch continues where it stopped.
     """
     from dataclasses import asdict
 

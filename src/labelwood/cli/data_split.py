@@ -16,7 +16,7 @@ def command(
     out_test: Annotated[Path, typer.Option("--out-test", metavar="FILE", help="Where the test rows go.")],
     test: Annotated[float, typer.Option("--test", metavar="SHARE", help="The share of test rows, such as 0.2.")] = 0.2,
     stratify: Annotated[
-        bool, typer.Option("--stratify/--no-stratify", help="Spread rare labels fairly over both parts.")
+        bool, typer.Option("--stratify/--no-stratify", help="Divide rare labels fairly between both parts.")
     ] = True,
     seed: options.Seed = 0,
     text: options.Text = None,

@@ -61,8 +61,8 @@ def command(
 ) -> None:
     """Measure a model on rows whose labels are known.
 
-    First says how many assigned tags are right and how many true ones are found, beside a baseline. Then shows
-    precision, recall, nDCG and their propensity-scored kin in per cent, and which labels go wrong.
+    First it says how many assigned tags are right and how many true tags are found, next to a baseline. Then it shows
+    precision, recall, nDCG and their propensity-scored variants in per cent, and the labels that go wrong most.
     """
     from labelwood.cli.console import count, say, show, show_json, show_table
     from labelwood.cli.inputs import split_choices

@@ -14,7 +14,8 @@ def command(
     model: options.ModelFolder,
     verify: options.Verify = False,
     figures: Annotated[
-        Path | None, typer.Option("--figures", help="Write figures of a learned index (elias) into this folder.")
+        Path | None,
+        typer.Option("--figures", metavar="DIR", help="Write figures of a learned index (elias) into this folder."),
     ] = None,
     all_arrays: Annotated[bool, typer.Option("--arrays", help="List every array with its type and shape.")] = False,
     json: options.Json = False,

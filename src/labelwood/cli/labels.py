@@ -19,7 +19,7 @@ def command(
     ] = "list",
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The names that ACTION takes.")] = None,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="An example of the tag that is added.")
+        str | None, typer.Option("--text", metavar="TEXT", help="An example text for the tag that is added.")
     ] = None,
     threads: options.Threads = None,
     json: options.Json = False,

@@ -14,11 +14,11 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="Stay within this, such as 8G: in slices and with files in place of memory if need be, else refuse.",
+        help="Stay within this much memory, such as 8G: work in slices and in files if necessary, or else refuse.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what exists at the output path.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
 Threads = Annotated[
     int | None, typer.Option("--threads", metavar="N", min=1, help="Threads to use. Default: all processors.")
@@ -37,7 +37,7 @@ Cluster = Annotated[
 DataFile = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help="A data file, or a folder of documents; the format is found from name and content."
+        metavar="DATA", help="A data file, or a folder of documents; the format is recognised from name and content."
     ),
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a saved model.")]
@@ -62,11 +62,11 @@ Rule = Annotated[
     typer.Option(
         "--rule",
         metavar="specific|ancestors",
-        help="With a vocabulary: leave out what stands above another answer, or add all that stands above one.",
+        help="With a vocabulary: leave out concepts above another answer, or add all concepts above the answers.",
     ),
 ]
 Verify = Annotated[
-    bool, typer.Option("--verify", help="Compare the SHA-256 of everything in DIR, not only the quick checksums.")
+    bool, typer.Option("--verify", help="Check the SHA-256 of everything in DIR, not just the quick checksums.")
 ]
 
 Format = Annotated[
@@ -74,34 +74,40 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="F",
-        help=f"The format of DATA, if it cannot be found from the file: {', '.join(format_names())}.",
+        help=f"The format of DATA, if it is not recognised: {', '.join(format_names())}.",
     ),
 ]
 Text = Annotated[
-    str | None, typer.Option("--text", metavar="COL", help="The column (or key) that holds the text; several: a,b.")
+    str | None, typer.Option("--text", metavar="COL", help="The column (or key) with the text; several: a,b.")
 ]
 Labels = Annotated[
     str | None,
-    typer.Option("--labels", metavar="COL", help="The column (or key) that holds the labels; several: a,b."),
+    typer.Option("--labels", metavar="COL", help="The column (or key) with the labels; several: a,b."),
 ]
 Separator = Annotated[
     str | None,
-    typer.Option("--separator", metavar="S", help="What stands between labels of one cell, such as ';'."),
+    typer.Option("--separator", metavar="S", help="The separator between the labels in a cell, such as ';'."),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option("--encoding", metavar="E", help="The encoding of a text file, such as cp1252. Default: found, UTF-8."),
+    typer.Option(
+        "--encoding",
+        metavar="E",
+        help="The encoding of a text file, such as cp1252. Default: UTF-8, or what is detected.",
+    ),
 ]
 Split = Annotated[
     Path | None,
     typer.Option(
-        "--split", metavar="FILE", help="Take the rows that this file numbers from 1, such as data_trSplit.txt."
+        "--split",
+        metavar="FILE",
+        help="Use only the rows that this file lists, counted from 1, such as data_trSplit.txt.",
     ),
 ]
 SplitColumn = Annotated[
     int | None,
     typer.Option(
-        "--split-column", metavar="N", min=1, help="The column of --split, or of the one split file beside DATA."
+        "--split-column", metavar="N", min=1, help="Which column of --split, or of the only split file beside DATA."
     ),
 ]
 IndexBase = Annotated[
@@ -112,5 +118,7 @@ IndexBase = Annotated[
 ]
 OnBadRow = Annotated[
     str,
-    typer.Option("--on-bad-row", metavar="error|skip", help="Stop at a damaged row, or skip, count and report it."),
+    typer.Option(
+        "--on-bad-row", metavar="error|skip", help="Stop at the first damaged row, or skip such rows and say how many."
+    ),
 ]

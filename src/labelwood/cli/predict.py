@@ -32,8 +32,8 @@ def command(
         bool | None,
         typer.Option(
             "--assign/--no-assign",
-            help="Only the tags that the tagger assigns, 0 to n, with probabilities; "
-            "the default for taggers that learnt it, unless -k is given.",
+            help="Give only the tags that the tagger assigns, 0 to n, with probabilities. "
+            "Default for taggers that have learnt to, unless -k is given.",
         ),
     ] = None,
     out: Annotated[
@@ -48,14 +48,14 @@ def command(
     shape: Annotated[
         str,
         typer.Option(
-            "--shape", metavar="wide|long", help="A table of DATA's rows with tags beside them, or of all answers."
+            "--shape", metavar="wide|long", help="wide: the rows of DATA with their tags; long: a row for every answer."
         ),
     ] = "wide",
     reasons: Annotated[
-        bool, typer.Option("--reasons", help="A column with the words that speak for each tag (takes longer).")
+        bool, typer.Option("--reasons", help="Add a column with the words that speak for each tag (takes longer).")
     ] = False,
     document: Annotated[
-        bool, typer.Option("--document", help="What comes from stdin is one document, not one text a line.")
+        bool, typer.Option("--document", help="Read stdin as one document, not as one text per line.")
     ] = False,
     lang: options.Lang = None,
     include: options.Include = None,
@@ -80,7 +80,7 @@ def command(
 ) -> None:
     """Give every row its tags, or its k best labels.
 
-    Without --out the answers go to stdout, one JSON object a row. A table keeps every column of DATA. With --cluster,
+    Without --out the answers go to stdout, one JSON object per row. A table keeps every column of DATA. With --cluster,
     DATA is a Parquet or JSON-lines file or a folder of them, and --out a folder.
     """
     from labelwood.cli import answers, tagged
@@ -100,7 +100,7 @@ def command(
     if out is not None:
         check_file(out, force=force)
     elif json:
-        raise ParamError("--json tells about the file written, so it needs --out (stdout holds the answers otherwise)")
+        raise ParamError("--json describes the file that is written, so it needs --out (else stdout holds the answers)")
     loaded = Loaded(model, threads, verify=verify)
     if loaded.tagger is not None and len(str(data).split()) > 1 and not data.exists():
         raise DataError(f"{data}: no such file; a text comes from stdin: echo 'the text' | labelwood predict {model} -")

@@ -50,7 +50,8 @@ def command(
         int | None, typer.Option("--seeds", metavar="N", min=1, help="Only the first N seeds of an experiment.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option("--rows", metavar="N", min=1, help="Only N training rows, by chance; marked as such.")
+        int | None,
+        typer.Option("--rows", metavar="N", min=1, help="Only N training rows, drawn at random; marked as such."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small part of the rows, one split, one seed; marked as such.")

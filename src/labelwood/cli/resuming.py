@@ -14,7 +14,7 @@ import typer
 Resume = Annotated[
     bool,
     typer.Option(
-        "--resume", help="Go on with a run that was stopped or killed; its finished steps are in DIR.unfinished."
+        "--resume", help="Continue a run that was stopped or killed; its finished steps are in DIR.unfinished."
     ),
 ]
 _PIECE = 1 << 20

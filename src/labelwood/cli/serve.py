@@ -13,30 +13,36 @@ from labelwood.cli import options
 def command(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="DIR", help="Folders of saved models, also as NAME=DIR; the first is the usual one."),
+        typer.Argument(metavar="DIR", help="Folders of saved models, also as NAME=DIR; the first is the default."),
     ],
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0: any free one.")
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0: any free port.")
     ] = 8000,
     host: Annotated[
         str, typer.Option("--host", help="The address to listen on; the default is this machine only.")
     ] = "127.0.0.1",
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, max=256, help="Processes; they share one copy of a model.")
+        int,
+        typer.Option(
+            "--workers", metavar="N", min=1, max=256, help="The number of processes; they share one copy of a model."
+        ),
     ] = 1,
     tokens: Annotated[
         Path | None,
         typer.Option("--tokens", metavar="FILE", help="Lines `read sha256:HEX` or `write sha256:HEX`: who may ask."),
     ] = None,
     learn: Annotated[
-        bool, typer.Option("--learn", help="Take corrections (needs a token for writing), into DIR.corrections.jsonl.")
+        bool, typer.Option("--learn", help="Accept corrections into DIR.corrections.jsonl (needs a write token).")
     ] = False,
     change_labels: Annotated[
         bool,
-        typer.Option("--change-labels", help="Let labels be added, renamed, merged, retired (needs a write token)."),
+        typer.Option(
+            "--change-labels", help="Allow labels to be added, renamed, merged or retired (needs a write token)."
+        ),
     ] = False,
     rate: Annotated[
-        float | None, typer.Option("--rate", metavar="N", min=0.01, help="Requests a second that one client may make.")
+        float | None,
+        typer.Option("--rate", metavar="N", min=0.01, help="How many requests a second one client may make."),
     ] = None,
     access_log: Annotated[
         bool, typer.Option("--access-log", help="Write a line for each request, without texts.")

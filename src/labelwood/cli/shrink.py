@@ -18,30 +18,35 @@ COLUMNS = ("variant", "size", "of all", "ms a row", "nDCG@5", "P@1", "same answe
 def command(
     model: options.ModelFolder,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="SIZE", help="The most accurate variant of at most this size: 50MB.")
+        str | None,
+        typer.Option("--to", metavar="SIZE", help="Choose the most accurate variant of at most this size: 50MB."),
     ] = None,
     latency: Annotated[
         str | None,
-        typer.Option("--latency", metavar="TIME", help="The most accurate that answers a row within this: 0.5ms."),
+        typer.Option(
+            "--latency", metavar="TIME", help="Choose the most accurate that answers a row in this time: 0.5ms."
+        ),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option("--variant", metavar="NAME", help="A variant by its name in the list.")
+        str | None, typer.Option("--variant", metavar="NAME", help="Choose a variant by its name in the list.")
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="Only show the variants; the default without --to, --latency, --variant.")
+        bool, typer.Option("--list", help="Only list the variants; the default without --to, --latency, --variant.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR2", help="The folder to save the chosen variant in.")
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Put the chosen variant in the place of DIR, which is then gone.")
+        bool, typer.Option("--replace", help="Replace DIR with the chosen variant; the original is then gone.")
     ] = False,
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FILE", help="Rows with known labels to measure by; else rows kept in DIR."),
+        typer.Option(
+            "--data", metavar="FILE", help="Rows with known labels to measure on. Default: the rows kept in DIR."
+        ),
     ] = None,
     keep_rows: Annotated[
-        bool, typer.Option("--keep-rows", help="Variants keep the training rows, so that they can learn corrections.")
+        bool, typer.Option("--keep-rows", help="Keep the training rows, so that the variant can learn corrections.")
     ] = False,
     threads: options.Threads = None,
     text: options.Text = None,

@@ -32,14 +32,14 @@ def command(
             "--model",
             "-m",
             metavar="NAME",
-            help="A model (see `labelwood models`); auto: one-vs-all, or linear-tree where that would take long.",
+            help="A model (see `labelwood models`); auto picks one-vs-all, or linear-tree if that would take long.",
         ),
     ] = None,
     best: Annotated[
         bool,
         typer.Option(
             "--best",
-            help="The most accurate answers, for more time: the model ensemble.",
+            help="Train the most accurate model, the ensemble; it takes longer.",
         ),
     ] = False,
     budget: Annotated[
@@ -47,8 +47,8 @@ def command(
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="Search for better settings on held-out rows for at most this long, such as 10m; the last training is "
-            "part of it. Killed, it goes on when started again (DIR.search.jsonl).",
+            help="Search for better settings on held-out rows for at most this long, such as 10m, the final training "
+            "included. If it is killed, the same command continues it (DIR.search.jsonl).",
         ),
     ] = None,
     favour: Annotated[
@@ -56,7 +56,7 @@ def command(
         typer.Option(
             "--favour",
             metavar="rare|NUMBER",
-            help="With --best: rare labels before frequent ones that are as likely; a number from 0 (not) to 1 (rare).",
+            help="With --best: prefer rare labels to equally likely frequent ones; from 0 (not at all) to 1 (rare).",
         ),
     ] = None,
     preset: Annotated[
@@ -64,7 +64,7 @@ def command(
         typer.Option(
             "--preset",
             metavar="NAME",
-            help="A published configuration of the model (see `labelwood models MODEL`); --set changes it.",
+            help="A published configuration of the model (see `labelwood models MODEL`); --set overrides it.",
         ),
     ] = None,
     set_: Annotated[
@@ -88,8 +88,8 @@ def command(
         typer.Option(
             "--lang",
             metavar="auto|CODE|none",
-            help="The language of the texts, such as de or fi+sv: inflected words count as one. auto: detect and try; "
-            "none: plain words. Default without --model: auto for 2,500 texts and more that are not English.",
+            help="The language of the texts, such as de or fi+sv: inflected forms count as one word. auto: detect and "
+            "try; none: plain words. Without --model the default is auto for 2,500 or more texts that are not English.",
         ),
     ] = None,
     vocab: Annotated[
@@ -105,8 +105,8 @@ def command(
         typer.Option(
             "--assign",
             metavar="RULE",
-            help="Which tags a text is given: f1 (default), f1-macro, f1-sample, precision=0.9, recall=0.8, count=4; "
-            "none: do not learn how sure answers are, which takes about as long again as training.",
+            help="The rule by which tags are assigned: f1 (default), f1-macro, f1-sample, precision=0.9, recall=0.8, "
+            "count=4; none: learn no probabilities (to learn them takes about as long again as training).",
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -116,14 +116,14 @@ def command(
         bool | None,
         typer.Option(
             "--keep-rows/--no-keep-rows",
-            help="Keep the rows of texts in DIR, so that `labelwood learn` can correct it. Default: up to 100 MB.",
+            help="Keep the training rows in DIR, for `labelwood learn`. Default: if they take at most 100 MB.",
         ),
     ] = None,
     name_rows: Annotated[
         bool | None,
         typer.Option(
             "--name-rows/--no-name-rows",
-            help="Learn from the names of the labels, too. Default: if held-out rows are answered better so.",
+            help="Learn from the names of the labels, too. Default: if that improves the answers for held-out rows.",
         ),
     ] = None,
     text: options.Text = None,
@@ -136,7 +136,9 @@ def command(
     unlabelled: Annotated[
         str,
         typer.Option(
-            "--unlabelled", metavar="skip|negative", help="Rows without labels: leave out, or learn that no label fits."
+            "--unlabelled",
+            metavar="skip|negative",
+            help="Rows without labels: leave them out, or learn that no label fits.",
         ),
     ] = "skip",
     split: options.Split = None,
