@@ -193,6 +193,14 @@ def test_an_explanation_names_the_label(cli, folder):
     assert json.loads(cli("explain", folder, "koiran kanssa", "--json").out)["name"] == "koirat"
 
 
+def test_a_concept_is_explained_by_its_name(cli, folder):
+    by_id = cli("explain", folder, "koiran kanssa", "--label", "http://x/dogs")
+    assert by_id.code == 0, by_id.err
+    assert cli("explain", folder, "koiran kanssa", "--label", "koirat").out == by_id.out
+    assert cli("explain", folder, "koiran kanssa", "--label", "dogs", "--lang", "en").code == 0
+    assert cli("explain", folder, "koiran kanssa", "--label", "dogs").code == 2  # not a name in the texts' language
+
+
 def test_a_tree_of_the_thesaurus(cli, vocabulary, corpus, asked, tmp_path):
     out = tmp_path / "tree"
     done = cli("train", corpus, "--tree", vocabulary, "--lang", "fi", "--out", out)
@@ -239,6 +247,6 @@ def test_what_needs_a_vocabulary_says_so(cli, tagger, jsonl):
 def test_a_wrong_vocabulary_is_told_before_training(cli, corpus, tmp_path):
     refused = cli("train", corpus, "--vocab", tmp_path / "none.ttl", "--out", tmp_path / "m")
     assert refused.code == 2
-    assert "cannot be read" in refused.err
-    with pytest.raises(DataError, match="cannot be read"):
+    assert "none.ttl: no such file" in refused.err
+    with pytest.raises(DataError, match="no such file"):
         labelwood.Tagger(vocabulary=tmp_path / "none.ttl").fit(["a b"], [["x"]])

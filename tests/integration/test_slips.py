@@ -143,6 +143,18 @@ def test_words_that_nobody_knows_are_told(cli, shop):
     assert "no word" not in cli("explain", shop, "apple").err
 
 
+@pytest.mark.parametrize("text", ["apple", "red apple", "apple and/or cake"])
+def test_a_text_in_place_of_a_file_is_told_where_to_go(cli, shop, text):
+    one_line(cli("predict", shop, text), "a text comes from stdin")
+    assert "stdin" not in one_line(cli("predict", shop, "new.csv"), "new.csv: no such file")
+
+
+def test_a_file_of_no_known_format_lists_their_names(cli, tmp_path):
+    (tmp_path / "note.txt").write_text("hello\n")
+    line = one_line(cli("train", tmp_path / "note.txt", "--out", tmp_path / "m"), "give --format, one of xmc, ")
+    assert len(line) < 300
+
+
 def test_another_column_of_labels_is_told(cli, shop, table):
     done = cli("evaluate", shop, table, "--labels", "body", "--text", "title")
     assert "the model knows none of the labels" in done.err
@@ -184,7 +196,7 @@ def test_the_best_answer_is_explained_without_a_label(tagger):
 def test_a_data_frame_is_no_list_of_texts():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"title": ["a b", "c d", "e f"], "body": ["x", "y", "z"], "tags": [["p"], ["q"], ["p"]]})
-    with pytest.raises(DataError, match=r"texts must be one column, but a table with columns title, body came"):
+    with pytest.raises(DataError, match=r"texts must be a column, but a table with columns title, body came; write table\['title'\]"):
         lw.Tagger().fit(frame[["title", "body"]], frame["tags"])
     frame.loc[1, "title"] = None
     for kind in (object, "string"):

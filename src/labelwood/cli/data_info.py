@@ -53,7 +53,7 @@ def command(
     show_table(
         str(data),
         ("what", "value"),
-        [(name.replace("_", " "), _worded(value)) for name, value in facts.items()],
+        [(_called(name), _worded(value)) for name, value in facts.items()],
         align="ll",
     )
     for note in rows.notes:
@@ -100,6 +100,11 @@ def info(data: Dataset) -> dict[str, Any]:
     if data.filter_pairs is not None:
         facts["filter_pairs"] = len(data.filter_pairs)
     return facts
+
+
+def _called(fact: str) -> str:
+    """The name of a fact for people: 'rows per used label' for 'rows_a_used_label'."""
+    return fact.replace("_of_a_", " per ").replace("_a_", " per ").replace("_", " ")
 
 
 def _worded(value: Any) -> str:

@@ -102,7 +102,8 @@ def command(
     elif json:
         raise ParamError("--json describes the file that is written, so it needs --out (else stdout holds the answers)")
     loaded = Loaded(model, threads, verify=verify)
-    if loaded.tagger is not None and len(str(data).split()) > 1 and not data.exists():
+    words = len(str(data).split()) > 1 or (not data.suffix and data.name == str(data) != "-")
+    if loaded.tagger is not None and words and not data.exists():
         raise DataError(f"{data}: no such file; a text comes from stdin: echo 'the text' | labelwood predict {model} -")
     loaded.check_rule(rule)
     loaded.titles(lang)

@@ -22,8 +22,10 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         raise DataError(f"texts must be a list of texts, but got {texts!r}")
     columns = getattr(texts, "columns", None)
     if columns is not None:  # of a data frame, whose iteration gives the names of its columns
-        listed = ", ".join(map(str, list(columns)[:10]))
-        raise DataError(f"texts must be one column, but a table with columns {listed} came; write table['column']")
+        names = list(columns)
+        listed = ", ".join(map(str, names[:10]))
+        what = f"with columns {listed}" if len(names) > 1 else "of one column"
+        raise DataError(f"texts must be a column, but a table {what} came; write table[{(names or ['text'])[0]!r}]")
     rows = list(texts)
     for row, text in enumerate(rows):
         if not isinstance(text, str):

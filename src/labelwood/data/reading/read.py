@@ -126,9 +126,8 @@ def find_format(path: Path) -> str:
     if not start.head and (known is None or known.holds == "texts"):
         raise DataError(f"{path}, line 1: the file is empty")
     if known is None:
-        listed = "; ".join(f"{format.name}: {format.help}" for format in FORMATS.values())
         fault = f"{path}: name and content fit no known format; give "
-        raise DataError(Message(fault, Argument("format"), f" one of: {listed}"))
+        raise DataError(Message(fault, Argument("format"), f", one of {', '.join(FORMATS)}"))
     return known.name
 
 
