@@ -407,7 +407,12 @@ def test_models_that_train_others_hold_out_as_many_tenths_as_are_enough(monkeypa
     data = checked_input(x, y)
     assert [len(part) for part in parts_of(lw.Ensemble, lw.Ensemble()._settings(), data)] == [30] * 10
     monkeypatch.setattr("labelwood.calibration.held_out.ENOUGH_OF_SLOW", 70)
-    assert [len(part) for part in parts_of(lw.Ensemble, lw.Ensemble()._settings(), data)] == [30] * 3
+    # Five models give no 5,000 rows: these five are trained.
+    assert [len(part) for part in parts_of(lw.Ensemble, lw.Ensemble()._settings(), data)] == [30] * 5
+    monkeypatch.setattr("labelwood.calibration.held_out.PLENTY", 100)
+    assert [len(part) for part in parts_of(lw.Ensemble, lw.Ensemble()._settings(), data)] == [30] * 4
+    monkeypatch.setattr("labelwood.calibration.held_out.ENOUGH_OF_SLOW", 200)
+    assert [len(part) for part in parts_of(lw.Ensemble, lw.Ensemble()._settings(), data)] == [30] * 7
 
 
 def test_models_that_train_others_hold_out_two_tenths_of_many_rows(monkeypatch):

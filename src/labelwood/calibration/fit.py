@@ -15,6 +15,7 @@ from labelwood.calibration.label_odds import learnt_odds, with_odds
 from labelwood.calibration.row_context import RowContext, learnt_context
 from labelwood.calibration.rule import Assignment
 from labelwood.calibration.thresholds import N_BANDS, NO_THRESHOLDS, Judged, chosen_thresholds
+from labelwood.data.groups import turns
 from labelwood.errors import DataError
 from labelwood.metrics.bands import mass_bands
 from labelwood.metrics.hits import hit_matrix
@@ -29,15 +30,21 @@ FOLDS = 5  # of the held-out rows, for thresholds
 
 
 def calibrated(
-    model: Model[Any, Any], x: Any, y: Any = None, assign: str = "f1", *, progress: Progress = SILENT
+    model: Model[Any, Any],
+    x: Any,
+    y: Any = None,
+    assign: str = "f1",
+    *,
+    groups: Any = None,
+    progress: Progress = SILENT,
 ) -> FittedCalibration:
     """How sure the answers of a model with these settings are, and which labels the rule `assign` gives.
 
-    x, y: the training rows, as in `model.fit`, or a Dataset. Fit the model first: what it chose (weights, costs) is
-    then taken over. The model itself is not changed; others like it are trained on parts of the rows.
+    x, y, groups: the training rows, as in `model.fit`, or a Dataset. Fit the model first: what it chose (weights,
+    costs) is then taken over. The model itself is not changed; others like it are trained on parts of the rows.
     `calibration.assigned(model.predict(x, calibration.width))` are the labels given.
     """
-    data = checked_input(x, y, progress=progress, what="calibrated")
+    data = checked_input(x, y, groups=groups, progress=progress, what="calibrated")
     if not enough_rows(data):
         raise DataError(f"probabilities need at least {SMALLEST_ROWS} rows with labels")
     return calibration_of(model, data, Assignment.parse(assign))
@@ -73,15 +80,15 @@ def learnt(answers: HeldOut, counts: npt.NDArray[np.int64], rule: Assignment) ->
     cuts, n_labels = _cuts(counts), len(counts)
     top, hit = answers.top, hit_matrix(answers.top, answers.y).hit.astype(bool)
     # By all training rows, not by those that the answering model saw: a rare label of which it saw all has no held-out
-    # row, so such answers are never right.
-    bands = bands_of(counts, cuts)[top.labels]
+    # row, so such answers are never right. But a group takes many rows of a label with it: there what was seen counts.
+    bands = bands_of(counts, cuts)[top.labels] if answers.seen is None else bands_of(answers.seen, cuts)
     scale = _scale(top, hit, bands, n_labels)
     draft = FittedCalibration(
         rule, scale.curves, NO_THRESHOLDS, cuts, counts, top.k, {}, n_labels, scale.odds, scale.context
     )
     judged = Judged(
         top.labels,
-        np.where(top.labels == PAD, -1.0, _by_others(top, hit, bands, n_labels)),
+        np.where(top.labels == PAD, -1.0, _by_others(top, hit, bands, n_labels, answers.groups)),
         hit,
         np.diff(answers.y.indptr).astype(np.int64),
         draft.bands,
@@ -91,9 +98,11 @@ def learnt(answers: HeldOut, counts: npt.NDArray[np.int64], rule: Assignment) ->
     return replace(calibration, held_out=_reached(calibration, judged, answers.n_models))
 
 
-def _by_others(top: TopK, hit: Bools, bands: Ints, n_labels: int) -> npt.NDArray[np.float64]:
-    """The probabilities of answers by what the rows of the other folds say."""
-    fold = np.arange(len(top)) % FOLDS
+def _by_others(
+    top: TopK, hit: Bools, bands: Ints, n_labels: int, groups: Ints | None = None
+) -> npt.NDArray[np.float64]:
+    """The probabilities of answers by what the rows of the other folds say; rows of a group are in one fold."""
+    fold = turns(len(top), groups) % FOLDS
     probabilities = np.zeros(top.labels.shape)
     for number in range(FOLDS):
         mine, others = fold == number, fold != number

@@ -217,7 +217,7 @@ def _rising(scores: npt.NDArray[np.float32], probabilities: npt.NDArray[np.float
     return Curve(scores, probabilities)
 
 
-def bands_of(counts: npt.NDArray[np.int64], cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def bands_of(counts: npt.NDArray[Any], cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The band of labels with so many training rows: 0 from the first cut on, 1 from the second on, else 2."""
     return np.asarray((counts[..., None] < cuts).sum(axis=-1), np.int64)
 

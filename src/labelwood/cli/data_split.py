@@ -16,12 +16,17 @@ def command(
     out_test: Annotated[Path, typer.Option("--out-test", metavar="FILE", help="Where the test rows go.")],
     test: Annotated[float, typer.Option("--test", metavar="SHARE", help="The share of test rows, such as 0.2.")] = 0.2,
     stratify: Annotated[
-        bool, typer.Option("--stratify/--no-stratify", help="Divide rare labels fairly between both parts.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--stratify/--no-stratify",
+            help="Divide rare labels fairly between both parts. Default: yes, without --group.",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     text: options.Text = None,
     labels: options.Labels = None,
     separator: options.Separator = None,
+    group: options.Group = None,
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
@@ -34,7 +39,7 @@ def command(
     """Split DATA into a training and a test file.
 
     By a share of the rows, or as a trSplit file of the XMC repository says: the test rows are those of the tstSplit
-    file beside it, else all others.
+    file beside it, else all others. With --group no group is in both parts; tables then have a column `group`.
     """
     from labelwood.cli.console import count, say
     from labelwood.cli.inputs import read_data, split_choices
@@ -58,6 +63,7 @@ def command(
             text=text,
             labels=labels,
             separator=separator,
+            group=group,
             index_base=index_base,
             on_bad_row=on_bad_row,
             encoding=encoding,
@@ -65,6 +71,8 @@ def command(
             quiet=quiet,
         )
         given = split_choices(data, split, split_column, "tr")
+        if given and group is not None:
+            raise ParamError("--split says which rows go where, so --group cannot; leave one of them out")
         if given:
             parts = listed_parts(rows, given["split"], given["split_column"])
         else:

@@ -88,6 +88,15 @@ Separator = Annotated[
     str | None,
     typer.Option("--separator", metavar="S", help="The separator between the labels in a cell, such as ';'."),
 ]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="COL",
+        help="The column (or key) that says which rows belong together, such as customer or thread: they are held out, "
+        "or split off, together.",
+    ),
+]
 Encoding = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.data.groups import listed
 from labelwood.errors import DataError
 from labelwood.matrices import as_features, as_labels, check_same_rows
 
@@ -52,7 +53,8 @@ class Dataset:
     source: where it came from. notes: what the reader wants to tell (index base found, rows skipped, ...).
     index_base: the number of the first feature in the file, where files differ in it (svmlight).
     form: how the table was read that it came from. columns: name -> values of every column of that table, one a row,
-    kept only when `read(keep_columns=True)` asks for them.
+    kept only when `read(keep_columns=True)` asks for them. groups: what group each row is of, such as a customer (None,
+    NaN, "": of none): rows of one group are held out together, and a split keeps them on one side.
     """
 
     x: sparse.csr_matrix | None
@@ -69,6 +71,7 @@ class Dataset:
     columns: Mapping[str, Sequence[Any]] | None = None
     label_words: Sequence[str] | None = None
     label_stems: Sequence[str] | None = None
+    groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         if self.x is None and self.texts is None:
@@ -79,9 +82,12 @@ class Dataset:
             x = as_features(self.x)
             object.__setattr__(self, "x", x)
             check_same_rows(x, y)
+        if self.groups is not None:
+            object.__setattr__(self, "groups", listed(self.groups))
         for name, items, expected, what in (
             ("texts", self.texts, y.shape[0], "rows"),
             ("row_ids", self.row_ids, y.shape[0], "rows"),
+            ("groups", self.groups, y.shape[0], "rows"),
             ("label_names", self.label_names, y.shape[1], "label columns"),
             ("label_words", self.label_words, y.shape[1], "label columns"),
             ("label_stems", self.label_stems, y.shape[1], "label columns"),
@@ -147,13 +153,14 @@ class Dataset:
             y=self.y[index],
             texts=None if self.texts is None else [self.texts[i] for i in index],
             row_ids=None if self.row_ids is None else [self.row_ids[i] for i in index],
+            groups=None if self.groups is None else [self.groups[i] for i in index],
             filter_pairs=pairs,
             columns=None
             if self.columns is None
             else {name: [values[i] for i in index] for name, values in self.columns.items()},
         )
 
-    def split(self, test: float = 0.2, seed: int = 0, stratify: bool = True) -> tuple[Dataset, Dataset]:
+    def split(self, test: float = 0.2, seed: int = 0, stratify: bool | None = None) -> tuple[Dataset, Dataset]:
         """(training part, test part), as `labelwood.data.split.split` makes them."""
         from labelwood.data.split import split
 

@@ -7,16 +7,17 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
+from labelwood.data.groups import group_numbers, stretches
 from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import DataError, ParamError
 
 
-def split(data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool = True) -> tuple[Dataset, Dataset]:
+def split(data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool | None = None) -> tuple[Dataset, Dataset]:
     """(training part, test part); the test part holds the share `test` of the rows, both in their old order.
 
-    stratify: a label's share of test rows is as near to `test` as whole rows allow, rare labels first, and a
-    label with two rows or more keeps at least one in the training part wherever the number of test rows
-    allows it.
+    Groups are drawn whole, if the rows have them, and the test part then holds about that share. stratify, the default
+    without groups: a label's share of test rows is as near to `test` as whole rows allow, rare labels first, and a
+    label with two rows or more keeps at least one in the training part wherever the number of test rows allows it.
     """
     if not isinstance(test, (int, float)) or isinstance(test, bool) or not 0 < test < 1:
         raise ParamError(f"test must be a share between 0 and 1, but is {test!r}")
@@ -27,7 +28,13 @@ def split(data: Dataset, *, test: float = 0.2, seed: int = 0, stratify: bool = T
     n_test = min(max(int(data.n_rows * test + 0.5), 1), data.n_rows - 1)
     order = keyed_order(data.n_rows, int(seed))
     in_test = np.zeros(data.n_rows, bool)
-    if stratify:
+    if data.groups is not None:
+        if stratify:
+            raise ParamError("stratify needs single rows, but groups are drawn whole: leave one of the two out")
+        in_test[stretches(order, n_test, 1, group_numbers(data.groups, data.n_rows))[0]] = True
+        if in_test.all():
+            raise DataError(f"{data.source}: the groups are too few, or too large, for a test share of {test:g}")
+    elif stratify is not False:
         in_test[_stratified(data.y, order, float(test), n_test)] = True
     else:
         in_test[order[:n_test]] = True

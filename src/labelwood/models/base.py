@@ -103,14 +103,23 @@ class Model(Estimator, ABC, Generic[P, F]):
 
     # training
 
-    def fit(self: M, x: Any, y: Any = None, *, memory: int | None = None, progress: Progress = SILENT) -> M:
+    def fit(
+        self: M,
+        x: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+    ) -> M:
         """The model itself, trained on features x (n_rows, n_features) and labels y, or on a Dataset.
 
         y: an indicator matrix (sparse, 2-d array, data frame), one label a row, or a list of labels for each row, by id
         or by name; `classes_` says what was understood. memory: the bytes that training may take beside the data: if it
         would need more, it works in slices with large arrays in files, or is refused with BudgetError before any work.
+        groups: a value for each row; rows of one group are held out together wherever training holds rows out.
         """
-        return self._learn(checked_input(x, y, progress=progress), memory)
+        return self._learn(checked_input(x, y, groups=groups, progress=progress), memory)
 
     def estimate_memory(self, x: Any, y: Any = None) -> int:
         """The bytes that training on x and y would need beside the data itself, at its peak: an estimate from above."""
@@ -362,8 +371,10 @@ class WeighedModel(Model[P, F]):
         y: Any = None,
         *,
         sample_weight: Any = None,
+        groups: Any = None,
         memory: int | None = None,
         progress: Progress = SILENT,
     ) -> W:
         """The model itself, trained; see Model.fit. sample_weight: how much each row counts, one number a row."""
-        return self._learn(checked_input(x, y, sample_weight=sample_weight, progress=progress), memory)
+        data = checked_input(x, y, sample_weight=sample_weight, groups=groups, progress=progress)
+        return self._learn(data, memory)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
+from labelwood.data.groups import group_numbers
 from labelwood.errors import DataError
 from labelwood.labelindex.tree import LabelTree
 from labelwood.labelspace.classes import Classes, understood
@@ -46,7 +47,8 @@ class FitInput:
     x: float32 CSR (n_rows, n_features). y: CSR of ones (n_rows, n_labels). texts: one a row, for models that read them.
     feature_names: the words behind the columns of x. called: the names of every label, one a line, where its own is an
     id. stemmed: their usual names in the words of feature_names, where those are stems. row_weights: how much each row
-    counts, if not all the same. tree, negatives, label_graph: what some models take in place of their own.
+    counts, if not all the same. tree, negatives, label_graph: what some models take in place of their own. groups: the
+    number of the group of each row; rows of one group are held out together.
     """
 
     x: sparse.csr_matrix
@@ -61,6 +63,7 @@ class FitInput:
     label_graph: Any = None
     called: tuple[str, ...] | None = None
     stemmed: tuple[str, ...] | None = None
+    groups: npt.NDArray[np.int64] | None = None
     progress: Progress = SILENT
 
     @property
@@ -97,6 +100,7 @@ class FitInput:
             texts=None if self.texts is None else [self.texts[row] for row in rows],
             row_weights=None if self.row_weights is None else self.row_weights[rows],
             negatives=None if self.negatives is None else self.negatives[rows],
+            groups=None if self.groups is None else self.groups[rows],
         )
 
     def with_progress(self, progress: Progress) -> FitInput:
@@ -112,6 +116,7 @@ def checked_input(
     tree: LabelTree | None = None,
     negatives: Any = None,
     label_graph: Any = None,
+    groups: Any = None,
     progress: Progress = SILENT,
     what: str = "fit",
 ) -> FitInput:
@@ -122,6 +127,9 @@ def checked_input(
     if isinstance(x, Dataset):
         if y is not None:
             raise DataError(f"{what} takes a Dataset alone, or x and y")
+        if groups is not None and x.groups is not None:
+            raise DataError(f"{what}: the Dataset has groups already; give them once")
+        groups = x.groups if groups is None else groups
         names = None if x.label_names is None else tuple(x.label_names)
         features, labels, classes = as_features(x.features()), as_labels(x.y), Classes(x.n_labels, names=names)
         texts, feature_names, columns = x.texts, x.feature_names, None
@@ -157,6 +165,7 @@ def checked_input(
         tree=tree,
         negatives=spare,
         label_graph=label_graph,
+        groups=None if groups is None else group_numbers(groups, features.shape[0]),
         progress=progress,
     )
 

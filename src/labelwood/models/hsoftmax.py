@@ -264,6 +264,7 @@ class HSoftmax(Model[HSoftmaxParams, FittedHSoftmax]):
         y: Any = None,
         *,
         tree: LabelTree | None = None,
+        groups: Any = None,
         memory: int | None = None,
         progress: Progress = SILENT,
     ) -> HSoftmax:
@@ -271,7 +272,7 @@ class HSoftmax(Model[HSoftmaxParams, FittedHSoftmax]):
 
         Nodes of a given tree with more than two children are cut in two by Huffman's rule.
         """
-        return self._learn(checked_input(x, y, tree=tree, progress=progress), memory)
+        return self._learn(checked_input(x, y, tree=tree, groups=groups, progress=progress), memory)
 
     @staticmethod
     def _train(settings: HSoftmaxParams, data: FitInput) -> FittedHSoftmax:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
+from labelwood.data.groups import group_numbers, listed
 from labelwood.errors import DataError
 from labelwood.labelspace.classes import understood
 from labelwood.tagger.learning import Lesson
@@ -39,6 +41,15 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
 
 
+def numbered_groups(texts: Any, groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
+    """The number of the group of each text, from a Dataset or as given beside the texts; None without groups."""
+    of_rows = texts.groups if isinstance(texts, Dataset) else None
+    if of_rows is not None and groups is not None:
+        raise DataError("fit: the Dataset has groups already; give them once")
+    given = of_rows if groups is None else groups
+    return None if given is None else group_numbers(given, n_rows)
+
+
 def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:
     """(texts, y, label names) to train on, checked."""
     if isinstance(texts, Dataset):
@@ -57,12 +68,12 @@ def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_ma
     return rows, y, label_names
 
 
-def lesson_of(texts: Any, labels: Any, ids: Sequence[str] | None) -> Lesson:
-    """The texts, label names and ids to learn from, checked; texts without any label are corrections, too."""
+def lesson_of(texts: Any, labels: Any, ids: Sequence[str] | None, groups: Sequence[Any] | None = None) -> Lesson:
+    """The texts, label names, ids and groups to learn from, checked; texts without any label are corrections, too."""
     if isinstance(texts, Dataset):
-        if labels is not None or ids is not None:
-            raise DataError("learn takes a Dataset alone, or texts, labels and ids")
-        rows, y, ids = texts_of(texts), texts.y, texts.row_ids
+        if labels is not None or ids is not None or groups is not None:
+            raise DataError("learn takes a Dataset alone, or texts, labels, ids and groups")
+        rows, y, ids, groups = texts_of(texts), texts.y, texts.row_ids, texts.groups
         names = tuple(texts.label_names or (str(number) for number in range(texts.n_labels)))
     else:
         rows = checked_texts(texts)
@@ -70,8 +81,10 @@ def lesson_of(texts: Any, labels: Any, ids: Sequence[str] | None) -> Lesson:
         check_as_many(len(rows), y.shape[0])
     if ids is not None and len(ids) != len(rows):
         raise DataError(f"there are {len(rows)} texts but {len(ids)} ids: each text needs its own")
+    if groups is not None and len(groups := listed(groups)) != len(rows):
+        raise DataError(f"there are {len(groups)} groups for {len(rows)} texts: give one for each text")
     lists = [[names[label] for label in row] for row in np.split(y.indices, y.indptr[1:-1])] if len(rows) else []
-    return Lesson(rows, lists, ids)
+    return Lesson(rows, lists, ids, groups)
 
 
 def named_labels(labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import xxhash
 from scipy import sparse
 
+from labelwood.data.groups import is_alone
 from labelwood.errors import ModelFileError
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, whole_number
@@ -26,6 +27,7 @@ KEPT: Schema = {
     "texts": ArrayRule("uint64", ("n_kept",)),
     "ids": ArrayRule("uint64", ("n_kept",)),
     "numbers": ArrayRule("int64", ("n_kept",)),
+    "groups": ArrayRule("uint64", ("n_kept",), optional=True),
 }
 LARGEST_HALF = 65504.0
 NO_ID = 0
@@ -37,7 +39,8 @@ Hashes = npt.NDArray[np.uint64]
 class KeptRows:
     """Features as half floats, labels, and 64-bit hashes of texts and ids: about 6 bytes for each word of a text.
 
-    arrays: as KEPT declares them; numbers count the rows of a model as they came. n_pending: the last rows, which the
+    arrays: as KEPT declares them; numbers count the rows of a model as they came; groups are there if some row has one
+    (a hash of it; NO_ID: none). n_pending: the last rows, which the
     model does not know yet. whole: all rows that the model was trained on are here.
     """
 
@@ -53,10 +56,11 @@ class KeptRows:
         texts: Hashes,
         ids: Hashes | None = None,
         *,
+        groups: Hashes | None = None,
         first_number: int = 0,
         whole: bool = True,
     ) -> KeptRows:
-        """The rows x (n, n_features) and y (n, n_labels); texts, ids: hashes; numbered from first_number on."""
+        """The rows x (n, n_features) and y (n, n_labels); texts, ids, groups: hashes; numbered from first_number on."""
         n_rows = len(texts)
         arrays: Arrays = {
             "x_start": row_pointers(x),
@@ -68,6 +72,8 @@ class KeptRows:
             "ids": np.zeros(n_rows, np.uint64) if ids is None else ids,
             "numbers": np.arange(first_number, first_number + n_rows, dtype=np.int64),
         }
+        if groups is not None and np.any(groups != NO_ID):
+            arrays["groups"] = groups
         return cls(arrays, whole=whole)
 
     def __len__(self) -> int:
@@ -89,6 +95,11 @@ class KeptRows:
     def are_names(self) -> npt.NDArray[np.bool_]:
         """Which rows are names of their labels."""
         return np.asarray(self.arrays["ids"] == NAME_ID)
+
+    @property
+    def groups(self) -> Hashes:
+        """A hash of the group of each row; NO_ID for a row that is in none."""
+        return self.arrays.get("groups", np.full(len(self), NO_ID, np.uint64))
 
     def name_counts(self, n_labels: int) -> npt.NDArray[np.int32]:
         """How many rows of each label are names."""
@@ -129,7 +140,8 @@ class KeptRows:
         """Some of the rows, places ascending."""
         if len(places) == len(self):
             return self
-        arrays = {name: self.arrays[name][places] for name in ("texts", "ids", "numbers")}
+        of_rows = ("texts", "ids", "numbers", "groups")
+        arrays = {name: self.arrays[name][places] for name in of_rows if name in self.arrays}
         for which in ("x", "y"):
             start = self._starts(which)
             lengths = np.diff(start)[places]
@@ -144,7 +156,11 @@ class KeptRows:
     def joined(self, more: KeptRows) -> KeptRows:
         """These rows and, behind them, more that the model does not know yet."""
         arrays: Arrays = {}
+        if "groups" in self.arrays or "groups" in more.arrays:
+            arrays["groups"] = np.concatenate([self.groups, more.groups])
         for name, array in self.arrays.items():
+            if name in arrays:
+                continue
             other = more.arrays[name]
             arrays[name] = np.concatenate([array, other[1:] + array[-1]] if name.endswith("_start") else [array, other])
         return replace(self, arrays=arrays, n_pending=self.n_pending + len(more))
@@ -205,6 +221,11 @@ def text_hashes(texts: Sequence[str]) -> Hashes:
 def id_hashes(ids: Sequence[str]) -> Hashes:
     """A hash of each id; NO_ID for an empty one."""
     return np.array([_hash(str(row_id)) if str(row_id).strip() else NO_ID for row_id in ids], np.uint64)
+
+
+def group_hashes(groups: Sequence[Any]) -> Hashes:
+    """A hash of each group; NO_ID for a row that is in none."""
+    return np.array([NO_ID if is_alone(group) else _hash(str(group).strip()) for group in groups], np.uint64)
 
 
 def _hash(text: str) -> int:

@@ -32,10 +32,12 @@ def chosen_words(
     seed: int,
     *,
     letters: bool = True,
+    groups: Rows | None = None,
 ) -> tuple[dict[str, Any], str]:
     """(the features with the words chosen, one line that says which and why) for a language code or "auto".
 
-    letters: whether runs of letters may be chosen in place of words.
+    letters: whether runs of letters may be chosen in place of words. groups: of each text; those of one are on one side
+    of the trial.
     """
     if lang != AUTO:
         codes = checked_codes(lang, "lang")
@@ -45,7 +47,7 @@ def chosen_words(
     if not codes:
         return {**features, "stems": None, "lemmas": False}, f"{PLAIN}: no language that is known here shows"
     with_stems = {**features, "stems": "+".join(codes)}
-    rows = trial_rows(len(texts), seed)
+    rows = trial_rows(len(texts), seed, groups=groups)
     if len(rows[1]) < FEWEST_HELD_OUT:  # stems without a trial, for few texts show few forms
         return with_stems, f"{STEMS} of {_named(codes)}: detected; too few rows to try plain words beside them"
     kinds = {PLAIN: {**features, "stems": None, "lemmas": False}, STEMS: {**with_stems, "lemmas": False}}

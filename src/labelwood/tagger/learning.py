@@ -24,7 +24,7 @@ from labelwood.models.fitted import Fitted
 from labelwood.models.registry import ONE_VS_ALL_WORK, model_class
 from labelwood.progress import SILENT, Progress
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, FittedWords
-from labelwood.tagger.kept_rows import NO_ID, KeptRows, id_hashes, text_hashes
+from labelwood.tagger.kept_rows import NO_ID, KeptRows, group_hashes, id_hashes, text_hashes
 from labelwood.tagger.named_rows import named_rows
 
 Places = npt.NDArray[np.int64]
@@ -38,11 +38,12 @@ UPDATED, REFITTED, KEPT, NOTHING = "updated", "refitted", "kept", "nothing"
 
 @dataclass(frozen=True)
 class Lesson:
-    """Texts and the names of their labels, with the ids of the rows if they have some."""
+    """Texts and the names of their labels, with the ids and groups of the rows if they have some."""
 
     texts: Sequence[str]
     labels: Sequence[Sequence[str]]
     ids: Sequence[str] | None = None
+    groups: Sequence[Any] | None = None
 
     @cached_property
     def text_hashes(self) -> npt.NDArray[np.uint64]:
@@ -54,10 +55,16 @@ class Lesson:
         """A hash of each id; NO_ID where there is none."""
         return np.zeros(len(self.texts), np.uint64) if self.ids is None else id_hashes(self.ids)
 
+    @cached_property
+    def group_hashes(self) -> npt.NDArray[np.uint64]:
+        """A hash of each group; NO_ID where there is none."""
+        return np.zeros(len(self.texts), np.uint64) if self.groups is None else group_hashes(self.groups)
+
     def take(self, rows: Sequence[int]) -> Lesson:
         """Some of the rows."""
         ids = None if self.ids is None else [self.ids[row] for row in rows]
-        part = Lesson([self.texts[row] for row in rows], [self.labels[row] for row in rows], ids)
+        groups = None if self.groups is None else [self.groups[row] for row in rows]
+        part = Lesson([self.texts[row] for row in rows], [self.labels[row] for row in rows], ids, groups)
         part.__dict__["text_hashes"] = self.text_hashes[list(rows)]  # texts may be long
         return part
 
@@ -135,6 +142,7 @@ def learned(
         ),
         lesson,
         kept,
+        [replaced[row] for row in news],
         gone,
         n_threads,
     )
@@ -217,15 +225,26 @@ def _grown_words(words: FittedWords, lesson: Lesson, kept: KeptRows, n_threads: 
 
 
 def _with_rows(
-    state: FittedTagger, lesson: Lesson, kept: KeptRows, gone: Places, n_threads: int | None
+    state: FittedTagger,
+    lesson: Lesson,
+    kept: KeptRows,
+    replaced: Sequence[Places],
+    gone: Places,
+    n_threads: int | None,
 ) -> FittedTagger:
-    """The tagger with the lesson's rows behind the kept ones, and without those that are gone."""
+    """The tagger with the lesson's rows behind the kept ones, and without those that are gone.
+
+    A row that comes without a group takes that of the first row that it replaces.
+    """
     x = state.words.rows(as_texts(lesson.texts), n_threads)
     y, unknown = label_matrix(lesson.labels, state.ids)
     if unknown:
         raise DataError(f"the labels {unknown} have no column")
     first = max(state.model.trained_on.n_rows, int(kept.arrays["numbers"].max(initial=-1)) + 1)
-    more = KeptRows.of(x, y, lesson.text_hashes, lesson.id_hashes, first_number=first)
+    known = kept.groups
+    before = np.array([known[places[0]] if len(places) else NO_ID for places in replaced], np.uint64)
+    groups = np.where(lesson.group_hashes == NO_ID, before, lesson.group_hashes)
+    more = KeptRows.of(x, y, lesson.text_hashes, lesson.id_hashes, groups=groups, first_number=first)
     stay = np.setdiff1d(np.arange(len(kept)), gone)
     texts = state.texts
     if texts is not None:
@@ -270,7 +289,15 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
     if not y.nnz:
         raise DataError("no row has a label any more: there is nothing to train on")
     model = model_class(state.model.name)(**{**state.model.settings.as_dict(), "n_threads": n_threads})
-    data = named_rows(state.words, state.vocabulary, x, y, state.label_names)
+    groups = [None if group == NO_ID else group for group in rows.groups.tolist()]
+    data = named_rows(
+        state.words,
+        state.vocabulary,
+        x,
+        y,
+        state.label_names,
+        groups=groups if "groups" in rows.arrays else None,
+    )
     model.fit(data, progress=progress)
     texts = state.texts
     if texts is not None:

@@ -82,13 +82,18 @@ def check_may_learn(model: Model[Any, Any], asked: bool | None) -> None:
 
 
 def names_help(
-    texts: Sequence[str], y: sparse.csr_matrix, names: NameRows, features: Mapping[str, Any], seed: int
+    texts: Sequence[str],
+    y: sparse.csr_matrix,
+    names: NameRows,
+    features: Mapping[str, Any],
+    seed: int,
+    groups: npt.NDArray[np.int64] | None = None,
 ) -> tuple[bool, str]:
     """(whether held-out rows are answered better by a tree that learns from the names too, a line that says so).
 
-    The line is empty where names are left out.
+    The line is empty where names are left out. groups: of each text; those of one are on one side of the trial.
     """
-    training, judging = trial_rows(len(texts), seed, JUDGING)
+    training, judging = trial_rows(len(texts), seed, JUDGING, groups)
     if len(judging) < FEWEST_HELD_OUT or not 0 < len(names) <= MOST_NAMES:
         return False, ""
     shown, asked, truth = [texts[row] for row in training], [texts[row] for row in judging], y[judging]

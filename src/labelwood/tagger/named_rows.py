@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from scipy import sparse
 
@@ -20,8 +21,9 @@ def named_rows(
     y: sparse.csr_matrix,
     label_names: Sequence[str],
     texts: Sequence[str] | None = None,
+    groups: Sequence[Any] | None = None,
 ) -> Dataset:
-    """The rows x, y (with their texts) and all names that a model may want: of columns, labels, labels in stems."""
+    """The rows x, y (with their texts and groups) and all names that a model may want."""
     called = None if vocabulary is None else vocabulary.called(label_names)
     stems = None
     if isinstance(words, FittedTfidf) and words.forms is not None:
@@ -32,5 +34,12 @@ def named_rows(
     except ParamError:  # hashing keeps none
         feature_names = None
     return Dataset(
-        x, y, texts, label_names=label_names, feature_names=feature_names, label_words=called, label_stems=stems
+        x,
+        y,
+        texts,
+        label_names=label_names,
+        feature_names=feature_names,
+        label_words=called,
+        label_stems=stems,
+        groups=groups,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.calibration.fit import calibration_of, enough_rows
@@ -16,6 +17,7 @@ from labelwood.calibration.fitted import FittedCalibration
 from labelwood.calibration.rule import Assignment
 from labelwood.data.dataset import Dataset
 from labelwood.data.fingerprint import texts_fingerprint
+from labelwood.data.groups import listed
 from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
@@ -40,10 +42,11 @@ from labelwood.tagger.given import (
     labels_for,
     lesson_of,
     named_labels,
+    numbered_groups,
     texts_of,
     training_rows,
 )
-from labelwood.tagger.kept_rows import NAME_ID, NO_ID, KeptRows, id_hashes, kept_bytes, text_hashes
+from labelwood.tagger.kept_rows import NAME_ID, NO_ID, KeptRows, group_hashes, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
 from labelwood.tagger.language_choice import chosen_words
 from labelwood.tagger.learning import Learnt, learned
@@ -171,16 +174,20 @@ class Tagger(Estimator):
         texts: Iterable[str] | Dataset,
         labels: Any = None,
         *,
+        groups: Sequence[Any] | None = None,
         memory: int | None = None,
         progress: Progress = SILENT,
     ) -> Tagger:
         """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts.
 
-        memory: the bytes that training the model may take beside the data; see Model.fit. With
-        `assign`, fewer than 50 labelled texts are too few to hold some out: `calibration_` is then None.
+        groups: what group each text is of, such as its author (None or "": of none); texts of a group are held out
+        together, as suits a tagger that will meet groups it has not seen. memory: the bytes that training the model
+        may take beside the data; see Model.fit. With `assign`, fewer than 50 labelled texts are too few to hold some
+        out: `calibration_` is then None.
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
         rows, y, label_names = training_rows(texts, labels)
+        numbers = numbered_groups(texts, groups, len(rows))
         for name in ("keep_rows", "name_rows"):
             if getattr(self, name) not in (None, True, False):
                 raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")
@@ -190,14 +197,15 @@ class Tagger(Estimator):
         vocabulary = opened(self.vocabulary)
         if vocabulary is not None:
             vocabulary = spoken(vocabulary, self.lang, rows)
-        features, notes = self._chosen_features(rows, y, progress)
+        features, notes = self._chosen_features(rows, y, numbers, progress)
         seen, n_texts, n_labels = texts_fingerprint(rows, y, label_names), len(rows), len(label_names)
         alike = self._new_model(LINEAR_TREE)  # or one-vs-all: about names they are alike
         check_may_learn(alike, self.name_rows)
         learns_names = bool(self.name_rows)
         if self.name_rows is None and alike.may_learn_from_names():
             progress.step("trying label names", 0, 0)
-            learns_names, note = names_help(rows, y, name_rows(label_names, vocabulary), features, self.seed)
+            named = name_rows(label_names, vocabulary)
+            learns_names, note = names_help(rows, y, named, features, self.seed, numbers)
             notes = (*notes, note) if learns_names else notes
         by_name = learns_names or alike.finds_by_name(n_texts)
         if vocabulary is not None:
@@ -207,6 +215,8 @@ class Tagger(Estimator):
         names = name_rows(label_names, vocabulary) if learns_names else NO_NAMES
         if names:
             rows, y = [*rows, *names.texts], sparse.vstack([y, names.y(y.shape[1])], format="csr")
+            if numbers is not None:  # every name is alone
+                numbers = np.concatenate([numbers, n_texts + np.arange(len(names))])
         vectorizer = self._vectorizer_type()(**features)
         progress.step("turning texts into features", 0, len(rows))
         with sparing(_scratch_for(rows, memory)):
@@ -217,23 +227,25 @@ class Tagger(Estimator):
         many = names and y.shape[1] > n_labels
         model = self._new_model(LINEAR_TREE if many else recommended_model(y.shape[1], x.nnz))
         texts_too = rows if model.reads_texts or model.takes_texts else None
-        named = named_rows(vectorizer.fitted_, vocabulary, x, y, label_names, texts_too)
-        model.fit(named, memory=memory, progress=progress)
+        of_rows = None if numbers is None else numbers.tolist()
+        data_rows = named_rows(vectorizer.fitted_, vocabulary, x, y, label_names, texts_too, of_rows)
+        model.fit(data_rows, memory=memory, progress=progress)
         kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
         calibration = None
         if rule is not None:
-            data, are_texts = checked_input(named, progress=progress), np.arange(len(rows)) < n_texts
+            data, are_texts = checked_input(data_rows, progress=progress), np.arange(len(rows)) < n_texts
             if enough_rows(data.take(np.flatnonzero(are_texts))):
                 with sparing(model._scratch(model._settings(), data, memory)):
                     calibration = calibration_of(model, data, rule, are_texts if names else None)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
+        of_rows = texts.groups if isinstance(texts, Dataset) and texts.groups is not None else groups
         self._fitted = FittedTagger(
             vectorizer.fitted_,
             model.fitted_,
             kept,
             calibration,
             seen,
-            self._kept_rows(x, y, rows, ids, n_texts),
+            self._kept_rows(x, y, rows, ids, of_rows, n_texts),
             vocabulary=vocabulary,
             name_counts=names.counts(y.shape[1]) if names else None,
         )
@@ -241,14 +253,24 @@ class Tagger(Estimator):
         return self
 
     def _kept_rows(
-        self, x: Any, y: Any, texts: Sequence[str], ids: Sequence[str] | None, n_texts: int
+        self,
+        x: Any,
+        y: Any,
+        texts: Sequence[str],
+        ids: Sequence[str] | None,
+        groups: Sequence[Any] | None,
+        n_texts: int,
     ) -> KeptRows | None:
         """The training rows for later corrections, if they are to be kept; behind n_texts are names of labels."""
         if self.keep_rows is False or (self.keep_rows is None and kept_bytes(x, y) > MOST_KEPT_BYTES):
             return None
         hashes = np.full(len(texts), NAME_ID, np.uint64)
         hashes[:n_texts] = NO_ID if ids is None else id_hashes(ids)
-        return KeptRows.of(x, y, text_hashes(texts), hashes)
+        of_groups = None
+        if groups is not None:
+            of_groups = np.full(len(texts), NO_ID, np.uint64)
+            of_groups[:n_texts] = group_hashes(listed(groups))
+        return KeptRows.of(x, y, text_hashes(texts), hashes, groups=of_groups)
 
     def learn(
         self,
@@ -256,18 +278,24 @@ class Tagger(Estimator):
         labels: Any = None,
         ids: Sequence[str] | None = None,
         *,
+        groups: Sequence[Any] | None = None,
         refit: bool = False,
         progress: Progress = SILENT,
     ) -> Learnt:
         """What the tagger made of corrections: texts and a list of label names for each, or a Dataset with texts.
 
-        Unknown labels and words are new ones. A row replaces all earlier rows with its id or its text; retired labels
-        are answered again. A linear tree is taught the rows at once, as is dxml; other models are trained again when
-        that takes seconds or more than a tenth of the rows wait for it, or with refit. Until then new labels are
-        answered by their nearest examples, and corrected texts as they were corrected.
+        Unknown labels and words are new ones. A row replaces all earlier rows with its id or its text, and is of their
+        group if it has none of its own; retired labels are answered again. A linear tree is taught the rows at once, as
+        is dxml; other models are trained again when that takes seconds or more than a tenth of the rows wait for it, or
+        with refit. Until then new labels are answered by their nearest examples, and corrected texts as they were
+        corrected.
         """
         taught, learnt = learned(
-            self.fitted_, lesson_of(texts, labels, ids), refit=refit, n_threads=self.n_threads, progress=progress
+            self.fitted_,
+            lesson_of(texts, labels, ids, groups),
+            refit=refit,
+            n_threads=self.n_threads,
+            progress=progress,
         )
         self._fitted = taught
         return learnt
@@ -299,7 +327,7 @@ class Tagger(Estimator):
         return model
 
     def _chosen_features(
-        self, rows: Sequence[str], y: sparse.csr_matrix, progress: Progress
+        self, rows: Sequence[str], y: sparse.csr_matrix, groups: npt.NDArray[np.int64] | None, progress: Progress
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """(parameters of the vectorizer, what there is to say about them); with a language, its words are chosen."""
         features = self._feature_values()
@@ -312,7 +340,7 @@ class Tagger(Estimator):
         progress.step("choosing words", 0, 0)
         # A model with views of the texts has the letters already, and looks for label names among the words.
         letters = self.model == AUTO or not self._new_model(AUTO).takes_texts
-        features, note = chosen_words(rows, y, features, self.lang, self.seed, letters=letters)
+        features, note = chosen_words(rows, y, features, self.lang, self.seed, letters=letters, groups=groups)
         return features, (note,)
 
     # what was learnt

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.data.dataset import Dataset
+from labelwood.data.groups import LARGEST_SHARE, group_numbers, stretches
 from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import DataError
 
@@ -41,23 +42,26 @@ class SearchRows:
         self.n_validation = min(data.n_rows // 5, MOST_VALIDATION)
         self.n_fit = data.n_rows - self.n_validation
         self._order = keyed_order(data.n_rows, seed, _KEY)
+        # Parts of the rows are trained on: a group may be a larger share of a part than of all rows.
+        groups = None if data.groups is None else group_numbers(data.groups, data.n_rows, LARGEST_SHARE / 2)
+        self._judging = stretches(self._order, self.n_validation, FOLDS, groups)
 
     def rungs(self) -> list[Rung]:
         """From small parts to all rows that are not held out; at last more folds if validation rows are few."""
         parts = [self.n_fit // part for part in PARTS if self.n_fit // part >= SMALLEST_PART]
         rungs = [Rung(rows, (0,)) for rows in [*parts, self.n_fit]]
         if self.n_validation < ENOUGH_VALIDATION:
-            rungs.append(Rung(self.n_fit, tuple(range(FOLDS))))
+            rungs.append(Rung(self.n_fit, tuple(range(len(self._judging)))))
         return rungs
 
     def validation(self, fold: int) -> Dataset:
         """The rows that judge in a fold."""
-        return self._taken(self._order[fold * self.n_validation : (fold + 1) * self.n_validation])
+        return self._taken(self._judging[fold])
 
     def part(self, fold: int, rows: int) -> Dataset:
         """So many of the rows that are not held out in a fold; a larger part holds every smaller one."""
-        before = self._order[: fold * self.n_validation]
-        others = np.concatenate([self._order[(fold + 1) * self.n_validation :], before])
+        behind = np.roll(self._order, -(fold + 1) * self.n_validation)
+        others = behind[~np.isin(behind, self._judging[fold])]
         return self._taken(others[:rows])
 
     def _taken(self, places: Sequence[int] | npt.NDArray[np.int64]) -> Dataset:

@@ -32,6 +32,7 @@ class Columns:
     labels: tuple[str, ...]
     row_id: str | None
     notes: tuple[str, ...] = ()
+    group: str | None = None
 
     def begin(self, options: TableOptions, names: Sequence[str]) -> TextRows:
         """The rows of a table with these columns, still empty."""
@@ -70,14 +71,18 @@ def choose_columns(options: TableOptions, names: Sequence[str]) -> Columns:
                 raise _unknown(path, "labels", names)
             notes.append(f"labels taken from column {usual} (guessed)")
             labels = (usual,)
-    for name in (*text, *labels):
+    for name in (*text, *labels, *(() if options.group is None else (options.group,))):
         if name not in names:
             raise DataError(f"{path}: {unknown_name('column', name, names)}")
         if list(names).count(name) > 1:
             raise DataError(f"{path}: column {name!r} stands there twice (columns: {_listed(names)})")
     used = {*text, *labels}
+    if options.group in used:
+        raise DataError(
+            Message(f"{path}: column {options.group!r} holds text or labels, so it cannot be ", Argument("group"))
+        )
     row_id = next((lower[name] for name in ID_NAMES if name in lower and lower[name] not in used), None)
-    return Columns(text, labels, row_id, tuple(notes))
+    return Columns(text, labels, row_id, tuple(notes), options.group)
 
 
 def _named(asked: str | None, names: Sequence[str]) -> tuple[str, ...]:
@@ -146,6 +151,7 @@ def looks_like_header(cells: Sequence[str], options: TableOptions | None = None)
     names = {cell.strip() for cell in cells} - {""}
     asked: set[str] = set()
     if options is not None:
+        asked |= {options.group or ""}
         for option in (options.text or "", options.labels or ""):
             asked |= {option, *(name.strip() for name in option.split(","))}
         if options.like is not None:

@@ -60,7 +60,7 @@ def _read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
         rows = columns.begin(options, names)
         _fill(rows, records, names, columns)
     else:
-        if len(names) != 2 or options.text is not None or options.labels:
+        if len(names) != 2 or options.text is not None or options.labels or options.group is not None:
             # Not headerless: a wrong name or columns nobody recognises; choose_columns says which.
             choose_columns(options, names)
         rows = TextRows(options, form=TableForm(headless=True))
@@ -73,6 +73,7 @@ def _fill(rows: TextRows, records: Iterator[Record], names: list[str], columns: 
     text_places = [names.index(name) for name in columns.text]
     label_places = [names.index(name) for name in columns.labels]
     id_place = None if columns.row_id is None else names.index(columns.row_id)
+    group_place = None if columns.group is None else names.index(columns.group)
     for line, cells in records:
         if len(cells) != len(names):
             rows.options.bad.report(line, f"{_cells(cells)}, but the header has {len(names)} columns")
@@ -86,6 +87,7 @@ def _fill(rows: TextRows, records: Iterator[Record], names: list[str], columns: 
             label_cell([cells[place] for place in label_places]),
             None if id_place is None else cells[id_place],
             cells,
+            None if group_place is None else cells[group_place],
         )
 
 

@@ -44,6 +44,7 @@ def read_excel(options: TableOptions) -> TextRows:
     text_places = [names.index(name) for name in columns.text]
     label_places = [names.index(name) for name in columns.labels]
     id_place = None if columns.row_id is None else names.index(columns.row_id)
+    group_place = None if columns.group is None else names.index(columns.group)
     blank: list[int] = []
     for number, cells in numbered:
         if not any(_text(cell).strip() for cell in cells):
@@ -61,6 +62,7 @@ def read_excel(options: TableOptions) -> TextRows:
             label_cell([_text(cells[place]) for place in label_places]),
             None if id_place is None else _text(cells[id_place]),
             cells,
+            None if group_place is None else _text(cells[group_place]),
         )
     return rows
 

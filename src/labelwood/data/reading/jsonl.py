@@ -150,7 +150,8 @@ def _add(rows: TextRows, line: int, item: dict[str, Any], columns: Columns) -> N
     if rows.options.keep_columns:
         rows.names += [key for key in item if key not in rows.names]
         cells = [item.get(key) for key in rows.names]
-    rows.add(line, join_text(parts), cell, row_id, cells)
+    # A row without the key is of no group.
+    rows.add(line, join_text(parts), cell, row_id, cells, None if columns.group is None else item.get(columns.group))
 
 
 def _json_fault(error: Exception) -> str:

@@ -57,7 +57,8 @@ def read_parquet(options: TableOptions) -> TextRows:
 
 
 def _wanted(columns: Columns) -> list[str]:
-    return [*columns.text, *columns.labels, *(() if columns.row_id is None else (columns.row_id,))]
+    single = dict.fromkeys(name for name in (columns.row_id, columns.group) if name is not None)
+    return [*columns.text, *columns.labels, *single]
 
 
 def _rows(file: Any, wanted: list[str]) -> Iterator[tuple[int, list[Any]]]:
@@ -108,7 +109,8 @@ def _add(rows: TextRows, line: int, values: list[Any], columns: Columns) -> None
             report(line, f"the row id {columns.row_id!r} is null")
             return
         row_id = str(value)
-    rows.add(line, join_text(parts), cell, row_id, values)
+    group = None if columns.group is None else values[_wanted(columns).index(columns.group)]
+    rows.add(line, join_text(parts), cell, row_id, values, group)
 
 
 def _kind(value: Any) -> str:

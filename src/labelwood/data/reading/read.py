@@ -38,6 +38,7 @@ def read(
     encoding: str | None = None,
     like: TableForm | None = None,
     keep_columns: bool = False,
+    group: str | None = None,
     split: str | Path | None = None,
     split_column: int = 1,
     n_threads: int | None = None,
@@ -55,6 +56,7 @@ def read(
     label_names: the same for a table: the training table's labels, in order.
     encoding: of a text file; without it UTF-8, or what is found when the file is not. like: `Dataset.form` of the
     training table, whose columns are taken where the options name none. keep_columns: keep all columns of a table.
+    group: the column of a table that says what group each row is of, such as its customer.
     split: a file of row numbers, counted from 1, as the XMC repository has them (trSplit, tstSplit): only these rows,
     in this order; split_column: which of its columns, counted from 1.
     """
@@ -74,7 +76,14 @@ def read(
     data = _read(
         path,
         known,
-        {"text": text, "labels": labels, "separator": separator, "label_names": label_names, "encoding": encoding},
+        {
+            "text": text,
+            "labels": labels,
+            "separator": separator,
+            "label_names": label_names,
+            "encoding": encoding,
+            "group": group,
+        },
         {"like": like, "keep_columns": keep_columns},
         {"n_features": n_features, "n_labels": n_labels},
         {"on_bad_row": on_bad_row, "progress": progress},

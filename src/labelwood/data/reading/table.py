@@ -19,6 +19,7 @@ from labelwood.data.reading.label_sets import label_sets
 from labelwood.data.reading.text_rows import TableOptions, TextRows
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
+from labelwood.wording import Argument, Message
 
 T = TypeVar("T")
 
@@ -35,6 +36,7 @@ def read_table(
     encoding: str | None = None,
     like: TableForm | None = None,
     keep_columns: bool = False,
+    group: str | None = None,
     progress: Progress = SILENT,
 ) -> Dataset:
     """The texts, labels and ids of a table, a Dataset without features; what was guessed is in its notes.
@@ -44,15 +46,18 @@ def read_table(
     ("" never); found over the column when not given. label_names: the columns of y, for a test file read after
     its training file; other labels are left out and counted in the notes. Without it the columns are the
     labels in sorted order. encoding: of a text file that is not UTF-8. like: how another table was read, for what text,
-    labels and separator leave open. keep_columns: keep every column in `Dataset.columns`.
+    labels and separator leave open. keep_columns: keep every column in `Dataset.columns`. group: the column that
+    says what group each row is of.
     """
     path = Path(path)
     tables = format_names("texts")
     if format not in tables:
         raise ParamError(unknown_name("table format", format, tables))
     bad = BadRows(path, on_bad_row, unit=FORMATS[format].unit)
-    options = TableOptions(path, bad, text, labels, separator, progress, encoding, like, keep_columns)
+    options = TableOptions(path, bad, text, labels, separator, progress, encoding, like, keep_columns, group)
     rows: TextRows = FORMATS[format].reader()(options)
+    if group is not None and rows.texts and not rows.form.text:
+        raise DataError(Message(f"{path}: {format} has no columns that ", Argument("group"), " could name"))
     cut = cut_labels(rows)
     sets = label_sets(cut, rows.lines, path, bad, label_names)
     if not sets.kept.any():
@@ -70,6 +75,7 @@ def read_table(
         notes=(*rows.notes, *cut.notes, *sets.notes, *bad.notes()),
         form=replace(rows.form, separator=cut.separator),
         columns=_columns(rows, sets.kept) if keep_columns else None,
+        groups=None if group is None else _kept(rows.groups, sets.kept),
     )
 
 

@@ -20,6 +20,7 @@ class TableOptions:
     """What the caller said about a table: column names, separator, encoding, and what to do with damaged rows.
 
     like: how another table was read, whose columns are taken where this one has them. keep_columns: keep every cell.
+    group: the column that says what group a row is of.
     """
 
     path: Path
@@ -31,6 +32,7 @@ class TableOptions:
     encoding: str | None = None
     like: TableForm | None = None
     keep_columns: bool = False
+    group: str | None = None
 
 
 class LabelCells(tuple[Any, ...]):
@@ -47,6 +49,7 @@ class TextRows:
     row_ids: one a row, or empty when the table has none.
     separator: how the format itself cuts label strings (None: to be detected over all cells).
     names, kept: the names of all columns and every row's cells, when the options ask to keep them.
+    groups: one a row, when the options name their column.
     """
 
     options: TableOptions
@@ -59,12 +62,24 @@ class TextRows:
     form: TableForm = field(default_factory=TableForm)
     names: list[str] = field(default_factory=list)
     kept: list[Sequence[Any]] = field(default_factory=list)
+    groups: list[Any] = field(default_factory=list)
 
     def add(
-        self, line: int, text: str, cell: Any, row_id: str | None = None, cells: Sequence[Any] | None = None
+        self,
+        line: int,
+        text: str,
+        cell: Any,
+        row_id: str | None = None,
+        cells: Sequence[Any] | None = None,
+        group: Any = None,
     ) -> None:
         """Keep one row; a text that no UTF-8 file can hold, or with a NUL character, is a bad row."""
         fault = text_fault(text)
+        if fault is None and isinstance(group, (list, dict)):
+            self.options.bad.report(
+                line, f"the group {self.options.group!r} must be one text or number, but is {group!r:.40}"
+            )
+            return
         if fault:
             self.options.bad.report(line, f"the text {fault}")
             return
@@ -73,6 +88,8 @@ class TextRows:
         self.lines.append(line)
         if cells is not None and self.options.keep_columns:
             self.kept.append(cells)
+        if self.options.group is not None:
+            self.groups.append(group)
         if row_id is not None:
             self.row_ids.append(row_id)
         if len(self.texts) % REPORT_EVERY == 0:

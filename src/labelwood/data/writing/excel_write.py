@@ -14,7 +14,7 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.reading.excel import missing_package
 from labelwood.data.reading.streams import plain_name
 from labelwood.data.writing.atomic_file import atomic_output
-from labelwood.data.writing.table_write import label_cells, names_of, rows_of
+from labelwood.data.writing.table_write import cells_of
 from labelwood.data.writing.written import Written
 from labelwood.errors import DataError, ParamError
 
@@ -25,15 +25,8 @@ _KEPT_KINDS = (bool, int, float, datetime, date, time, timedelta)
 
 
 def write_excel(data: Dataset, path: Path) -> Written:
-    """The spreadsheet written: id, text and labels, as in CSV."""
-    names = names_of(data, path)
-    header = ["text", "labels"] if data.row_ids is None else ["id", "text", "labels"]
-    cells = label_cells(names)
-    rows = (
-        [text, cells(labels)] if row_id is None else [row_id, text, cells(labels)]
-        for row_id, text, labels in rows_of(data, names)
-    )
-    return Written((path,), tuple(write_sheet(path, header, rows)))
+    """The spreadsheet written: id, text, labels and group, as in CSV."""
+    return Written((path,), tuple(write_sheet(path, *cells_of(data, path))))
 
 
 def write_sheet(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:

@@ -91,6 +91,7 @@ def _left_out(data: Dataset, path: Path) -> Iterator[str]:
         ("label names", data.label_names),
         ("feature names", data.feature_names),
         ("row ids", data.row_ids),
+        ("groups", data.groups),
         ("filter pairs", data.filter_pairs),
     ):
         if items is not None:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from labelwood.data.arrow import require_pyarrow
 from labelwood.data.dataset import Dataset
+from labelwood.data.groups import is_alone
 from labelwood.data.reading.fasttext_text import PREFIX
 from labelwood.data.reading.label_cells import SEPARATORS
 from labelwood.data.writing.atomic_file import atomic_output
@@ -20,6 +24,7 @@ from labelwood.data.writing.written import Written
 from labelwood.errors import DataError
 
 Row = tuple[str | None, str, list[str]]
+GROUP = "group"  # the column of groups
 _BREAK = re.compile(r"[\t\r\n]+")
 _SPACE = re.compile(r"[ \t\v\f\r\n]+")
 
@@ -36,7 +41,13 @@ def write_tsv(data: Dataset, path: Path) -> Written:
 
 def write_jsonl(data: Dataset, path: Path) -> Written:
     """The file written: `{"text": ..., "labels": [...]}` a line."""
-    return _write_lines(data, path, names_of(data, path), _json_line)
+    names = names_of(data, path)
+    if data.groups is None:
+        return _write_lines(data, path, names, _json_line)
+    with atomic_output(path) as stream:
+        for row, group in zip(rows_of(data, names), groups_of(data), strict=True):
+            stream.write(_json_line(row, {GROUP: group}).encode("utf-8") + b"\n")
+    return Written((path,))
 
 
 def write_parquet(data: Dataset, path: Path) -> Written:
@@ -52,6 +63,8 @@ def write_parquet(data: Dataset, path: Path) -> Written:
     columns["text"] = pyarrow.array(list(data.texts or ()), pyarrow.string())
     labels = [labels for _, _, labels in rows_of(data, names)]
     columns["labels"] = pyarrow.array(labels, pyarrow.list_(pyarrow.string()))
+    if data.groups is not None:
+        columns[GROUP] = pyarrow.array(groups_of(data), pyarrow.string())
     with atomic_output(path) as stream:
         pyarrow.parquet.write_table(pyarrow.table(columns), stream)
     return Written((path,))
@@ -86,6 +99,8 @@ def _left_out(data: Dataset, format: str) -> Iterator[str]:
         yield "line breaks and tabs in texts were written as spaces"
     if data.row_ids is not None:
         yield f"row ids were left out ({format} has no place for them)"
+    if data.groups is not None:
+        yield f"groups were left out ({format} has no place for them)"
 
 
 def _write_lines(
@@ -107,9 +122,14 @@ def rows_of(data: Dataset, names: list[str]) -> Iterator[Row]:
         yield row_id, text, [names[column] for column in columns[starts[row] : starts[row + 1]]]
 
 
-def _json_line(row: Row) -> str:
+def groups_of(data: Dataset) -> list[str | None]:
+    """The group of each row as text; None for a row that is in none."""
+    return [None if is_alone(group) else str(group) for group in data.groups or ()]
+
+
+def _json_line(row: Row, more: Mapping[str, Any] = MappingProxyType({})) -> str:
     row_id, text, labels = row
-    item = {"text": text, "labels": labels}
+    item = {"text": text, "labels": labels, **more}
     return json.dumps(item if row_id is None else {"id": row_id, **item}, ensure_ascii=False)
 
 
@@ -127,16 +147,25 @@ def _annif_line(row: Row) -> str:
 
 
 def _write_delimited(data: Dataset, path: Path, delimiter: str) -> Written:
-    names = names_of(data, path)
-    labels_cell = label_cells(names)
-    header = ["text", "labels"] if data.row_ids is None else ["id", "text", "labels"]
+    header, rows = cells_of(data, path)
     with atomic_output(path) as stream:
         stream.write((delimiter.join(header) + "\n").encode("utf-8"))
-        for row_id, text, labels in rows_of(data, names):
-            cell = labels_cell(labels)
-            cells = [text, cell] if row_id is None else [row_id, text, cell]
+        for cells in rows:
             stream.write((delimiter.join(quoted(value, delimiter) for value in cells) + "\n").encode("utf-8"))
     return Written((path,))
+
+
+def cells_of(data: Dataset, path: Path) -> tuple[list[str], Iterator[list[str]]]:
+    """(the names of the columns, the cells of every row): id, text, labels, group, those that there are."""
+    names = names_of(data, path)
+    cell = label_cells(names)
+    there = (data.row_ids is not None, True, True, data.groups is not None)
+    groups = groups_of(data) if data.groups is not None else [None] * data.n_rows
+    rows = (
+        list(compress((row_id or "", text, cell(labels), group or ""), there))
+        for (row_id, text, labels), group in zip(rows_of(data, names), groups, strict=True)
+    )
+    return list(compress(("id", "text", "labels", GROUP), there)), rows
 
 
 def label_cells(names: Sequence[str]) -> Callable[[list[str]], str]:

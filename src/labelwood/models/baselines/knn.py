@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.data.groups import stretches
 from labelwood.data.keyed_random import keyed_order
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
 from labelwood.models.base import Model
@@ -135,7 +136,9 @@ class KNN(Model[KNNParams, FittedKNN]):
     @staticmethod
     def _train(settings: KNNParams, data: FitInput) -> FittedKNN:
         rows = normalized_rows(data.x)
-        return FittedKNN(settings, data.trained_on(), rows, data.y.copy(), _vote_rule(settings, rows, data.y))
+        return FittedKNN(
+            settings, data.trained_on(), rows, data.y.copy(), _vote_rule(settings, rows, data.y, data.groups)
+        )
 
     @staticmethod
     def _training_memory(settings: KNNParams, data: FitInput) -> int:
@@ -158,14 +161,16 @@ def nearest_rows(queries: sparse.csr_matrix, columns: sparse.csr_matrix, k: int)
     return TopK(labels, np.where(labels < 0, -np.inf, scores).astype(np.float32))
 
 
-def _vote_rule(settings: KNNParams, rows: sparse.csr_matrix, y: sparse.csr_matrix) -> VoteRule:
+def _vote_rule(
+    settings: KNNParams, rows: sparse.csr_matrix, y: sparse.csr_matrix, groups: npt.NDArray[np.int64] | None
+) -> VoteRule:
     """How neighbours vote: as set, else as held-out rows like it best."""
     k, temperature = settings.n_neighbors, settings.temperature
     if k is not None and temperature is not None:
         return VoteRule(k, temperature, 0.0)
     labelled = np.flatnonzero(np.diff(y.indptr))
     order = labelled[keyed_order(len(labelled), settings.seed, 0x6B6E6E)]
-    held, seen = _split(order)
+    held, seen = _split(order, groups)
     if len(held) < _FEWEST_HELD:
         return VoteRule(
             _FALLBACK.k if k is None else k, _FALLBACK.temperature if temperature is None else temperature, 0.0
@@ -175,7 +180,10 @@ def _vote_rule(settings: KNNParams, rows: sparse.csr_matrix, y: sparse.csr_matri
     return chosen_rule(near.labels, near.scores, y[seen], _NO_VECTORS, _NO_VECTORS, y[held], fixed)[0]
 
 
-def _split(order: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _split(
+    order: npt.NDArray[np.int64], groups: npt.NDArray[np.int64] | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(held, seen): a tenth of the rows, 1,000 at most, and the others."""
     n_held = min(_MOST_HELD, len(order) // 10)
-    return np.sort(order[:n_held]), np.sort(order[n_held:])
+    held = np.sort(stretches(order, n_held, 1, groups)[0])
+    return held, np.setdiff1d(order, held)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.data.groups import stretches, turns
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.dense_rows import (
@@ -145,7 +146,7 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
     texts = TextRows.of(settings, data)
     by_label = quick_by_label(settings, data, texts)
     answered = []
-    parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed)
+    parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed, data.groups)
     # Labels without a row can be proposed by their names alone.
     finds_unseen = data.label_words is not None and len(np.unique(data.y.indices)) < data.n_labels
     for number, (held, kept) in enumerate(parts, start=1):
@@ -155,7 +156,8 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
             taught = with_unseen(taught, settings.seed, number)
         sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what, data.x.shape[0])
         answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
-    lessons = Lessons.of(answered, settings.n_threads)
+    groups = None if data.groups is None else np.concatenate([data.groups[held] for held, _ in parts])
+    lessons = Lessons.of(answered, settings.n_threads, groups)
     doubted = [view.kind for view, _ in texts.views] if settings.views == AUTO else []
     doubted += [MEANING] if settings.encoder == AUTO and texts.meant is not None else []
     quality = lessons.quality(settings) if doubted else None
@@ -165,7 +167,7 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
             (sides.without(kind), texts.take(held).without(kind).beside(data.x[held]), data.y[held])
             for (sides, _, _), (held, _) in zip(answered, parts, strict=True)
         ]
-        without = Lessons.of(answered_without, settings.n_threads)
+        without = Lessons.of(answered_without, settings.n_threads, groups)
         quality_without = without.quality(settings)
         if not pays(quality - quality_without, _BURDEN[kind]):
             texts, answered, lessons, quality = texts.without(kind), answered_without, without, quality_without
@@ -235,17 +237,22 @@ def trained_sides(
 class Lessons:
     """What sides say of rows that they have not seen: candidates, what is known of each, the labels of the rows.
 
-    asked: the sides, with the number of rows that each was asked about, in their order.
+    asked: the sides, with the number of rows that each was asked about, in their order. groups: of each row, whose rows
+    teach the same small rankers.
     """
 
     keys: npt.NDArray[np.int64]
     table: npt.NDArray[np.float32]
     y: sparse.csr_matrix
     asked: tuple[tuple[Sides, int], ...] = ()
+    groups: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def of(
-        cls, answered: Sequence[tuple[Sides, sparse.csr_matrix, sparse.csr_matrix]], n_threads: int | None
+        cls,
+        answered: Sequence[tuple[Sides, sparse.csr_matrix, sparse.csr_matrix]],
+        n_threads: int | None,
+        groups: npt.NDArray[np.int64] | None = None,
     ) -> Lessons:
         """What each of some sides says of its rows; (sides, rows, labels of the rows)."""
         keys, tables, n_before = [], [], 0
@@ -256,7 +263,7 @@ class Lessons:
             n_before += y.shape[0]
         labels = sparse.vstack([y for _, _, y in answered], format="csr")
         asked = tuple((sides, y.shape[0]) for sides, _, y in answered)
-        return cls(np.concatenate(keys), np.concatenate(tables), labels, asked)
+        return cls(np.concatenate(keys), np.concatenate(tables), labels, asked, groups)
 
     def rankers(self, settings: EnsembleParams) -> tuple[BoostedTrees, BoostedTrees]:
         """(a small ranker, one that sees its chances too), learnt from all of it.
@@ -266,7 +273,8 @@ class Lessons:
         hits, seed, n_threads = hits_of(self.keys, self.y), settings.seed, settings.n_threads
         rows, n_labels = self.keys // self.y.shape[1], self.y.shape[1]
         chances = np.empty(len(hits), np.float32)
-        for half in (rows % 2 == 0, rows % 2 == 1):
+        side = turns(self.y.shape[0], self.groups)[rows] % 2
+        for half in (side == 0, side == 1):
             other = BoostedTrees.fit(self.table[~half], hits[~half], seed, n_threads, _FIRST_TREES)
             chances[half] = likely(other.margins(self.table[half], n_threads))
         again, n_before = [], 0
@@ -286,8 +294,9 @@ class Lessons:
         rows, table = self.keys[seen] // y.shape[1] // every, self.table[seen]
         keys = rows * y.shape[1] + self.keys[seen] % y.shape[1]
         hits, margins = hits_of(keys, y), np.empty(len(keys), np.float32)
+        folds = turns(y.shape[0], None if self.groups is None else self.groups[::every])[rows] % _JUDGED_FOLDS
         for fold in range(_JUDGED_FOLDS):
-            judged = rows % _JUDGED_FOLDS == fold
+            judged = folds == fold
             ranker = BoostedTrees.fit(table[~judged], hits[~judged], settings.seed, settings.n_threads, _JUDGED_TREES)
             margins[judged] = ranker.margins(table[judged], settings.n_threads)
         ranks = ranks_within(rows, margins, keys)
@@ -297,14 +306,19 @@ class Lessons:
         return np.asarray(gains / np.maximum(best[np.minimum(np.diff(y.indptr), _JUDGED_AT)], 1))
 
 
-def held_parts(n_rows: int, ranker_rows: int, seed: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """(rows to ask about, rows to train on) for every part; no row is in both."""
+def held_parts(
+    n_rows: int, ranker_rows: int, seed: int, groups: npt.NDArray[np.int64] | None = None
+) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """(rows to ask about, rows to train on) for every part; no row is in both, nor is a group."""
     order = np.random.default_rng(seed).permutation(n_rows)
     if n_rows >= _ONE_PART * ranker_rows:
-        return [(np.sort(order[:ranker_rows]), np.sort(order[ranker_rows:]))]
+        held = np.sort(stretches(order, ranker_rows, 1, groups)[0])
+        return [(held, np.setdiff1d(order, held))]
+    thirds = [order[number::_PARTS] for number in range(_PARTS)]
+    if groups is not None:
+        thirds = stretches(order, -(-n_rows // _PARTS), _PARTS, groups)
     parts = []
-    for number in range(_PARTS):
-        held = order[number::_PARTS]
+    for held in thirds:
         kept = np.setdiff1d(order, held)
         parts.append((np.sort(held[: -(-ranker_rows // _PARTS)]), kept))
     return parts

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwood.data.groups import stretches
 from labelwood.errors import ParamError
 from labelwood.models.base import Model
 from labelwood.models.ensemble.params import EnsembleParams
@@ -96,7 +97,8 @@ def held_out_weights(settings: EnsembleParams, planned: Sequence[PlannedMember],
     if len(planned) == 1 or n_held < SMALLEST_HOLDOUT:
         return np.full(len(planned), 1 / len(planned))
     order = np.random.default_rng(settings.seed).permutation(n_rows)
-    held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
+    held = np.sort(stretches(order, n_held, 1, data.groups)[0])
+    kept = np.setdiff1d(order, held)
     taught = data.take(kept)
     answers = []
     for place, member in enumerate(planned, start=1):

@@ -85,6 +85,7 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         y: Any = None,
         *,
         sample_weight: Any = None,
+        groups: Any = None,
         memory: int | None = None,
         progress: Progress = SILENT,
         tree: LabelTree | None = None,
@@ -96,7 +97,9 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
         labels, in place of the one made here. negatives: a matrix (n_rows, n_labels) whose entries name rows that each
         label's leaf, and the nodes above it, should also learn from.
         """
-        data = checked_input(x, y, sample_weight=sample_weight, tree=tree, negatives=negatives, progress=progress)
+        data = checked_input(
+            x, y, sample_weight=sample_weight, groups=groups, tree=tree, negatives=negatives, progress=progress
+        )
         return self._learn(data, memory)
 
     @staticmethod
@@ -338,7 +341,7 @@ def _cost(settings: LinearTreeParams, data: FitInput) -> float:
         trial = LinearTree._train(replace(plain, C=cost), silent.take(kept))
         return trial.predict(data.x[held], min(ASKED, data.n_labels), settings.n_threads).cut(ASKED)
 
-    return chosen_cost(data.y, answers, settings.seed, data.progress)
+    return chosen_cost(data.y, answers, settings.seed, data.progress, groups=data.groups)
 
 
 def _training_rows(

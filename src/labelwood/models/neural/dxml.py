@@ -224,15 +224,16 @@ class DXML(Model[DXMLParams, FittedDXML]):
         y: Any = None,
         *,
         label_graph: Any = None,
+        groups: Any = None,
         memory: int | None = None,
         progress: Progress = SILENT,
     ) -> D:
         """The model itself, trained on features x and labels y, or a Dataset.
 
         label_graph: symmetric weights (n_labels, n_labels) instead of co-occurrence, such as a hierarchy
-        (labelindex.graph.edge_graph). memory: see Model.fit.
+        (labelindex.graph.edge_graph). groups, memory: see Model.fit.
         """
-        return self._learn(checked_input(x, y, label_graph=label_graph, progress=progress), memory)
+        return self._learn(checked_input(x, y, label_graph=label_graph, groups=groups, progress=progress), memory)
 
     def partial_fit(self: D, x: Any, y: Any = None) -> D:
         """The model itself with more rows, and perhaps more labels, to answer from; the network stays as it is.
@@ -263,9 +264,10 @@ class DXML(Model[DXMLParams, FittedDXML]):
         data.progress.step("label vectors", 1, 1)
         labelled = np.flatnonzero(np.diff(y.indptr))
         rows, y = rows[labelled], y[labelled]
+        groups = None if data.groups is None else data.groups[labelled]
         aims = vectors * lengths[:, None] if settings.targets == "raw" else vectors
         targets = row_targets(y, aims, unit=settings.out_norm and settings.targets == "unit")
-        rule, p1 = _chosen_rule(rows, y, vectors, targets, settings, data.progress)
+        rule, p1 = _chosen_rule(rows, y, vectors, targets, settings, groups, data.progress)
         networks, loss = _trained_networks(rows, targets, settings, data.progress)
         index = _indexed(embedded(networks, rows, settings.n_threads), y, labelled, settings)
         training = {"validation_p1": p1, "loss": loss}
@@ -315,6 +317,7 @@ def _chosen_rule(
     vectors: Floats,
     targets: Floats,
     settings: DXMLParams,
+    groups: npt.NDArray[np.int64] | None,
     progress: Progress,
 ) -> tuple[VoteRule, float | None]:
     """(the rule by which neighbours vote, its P@1 on held-out rows): from one network that has not seen them."""
@@ -323,7 +326,9 @@ def _chosen_rule(
     k, temperature, blend = fixed = (settings.n_neighbors, settings.temperature, settings.blend)
     if k is not None and temperature is not None and blend is not None:
         return VoteRule(k, temperature, blend), None
-    seen, held = validation_split(rows.shape[0], settings.validation, settings.seed, MOST_VALIDATION_ROWS)
+    seen, held = validation_split(
+        rows.shape[0], settings.validation, settings.seed, MOST_VALIDATION_ROWS, groups=groups
+    )
     if len(held) < FEWEST_VALIDATION_ROWS:
         return VoteRule(
             FALLBACK.k if k is None else k,

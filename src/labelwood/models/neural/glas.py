@@ -133,7 +133,8 @@ class GLaS(Model[GLaSParams, FittedGLaS]):
         from labelwood.models.neural.glas_training import trained_glas
 
         rows = normalized_rows(data.x)
-        trained = trained_glas(rows, data.y, settings, _identity(data.x, data.y, settings), data.progress)
+        identity = _identity(data, settings)
+        trained = trained_glas(rows, data.y, settings, identity, data.progress, groups=data.groups)
         seen = np.flatnonzero(np.bincount(data.y.indices, minlength=data.n_labels)).astype(np.int32)
         index = None
         if len(seen):
@@ -172,9 +173,10 @@ class GLaS(Model[GLaSParams, FittedGLaS]):
         return self.fitted_.label_vectors()
 
 
-def _identity(x: sparse.csr_matrix, y: sparse.csr_matrix, settings: GLaSParams) -> str:
+def _identity(data: FitInput, settings: GLaSParams) -> str:
     """What two training runs must share to be one: parameters and data; only needed for checkpoints."""
     if settings.checkpoint is None:
         return ""
     shared = {k: v for k, v in settings.as_dict().items() if k not in ("checkpoint", "n_threads", "device")}
-    return hashlib.sha256((json.dumps(shared, sort_keys=True) + data_fingerprint(x, y)).encode()).hexdigest()
+    said = (json.dumps(shared, sort_keys=True) + data_fingerprint(data.x, data.y)).encode()
+    return hashlib.sha256(said + (b"" if data.groups is None else data.groups.tobytes())).hexdigest()

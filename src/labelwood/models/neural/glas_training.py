@@ -52,9 +52,10 @@ def trained_glas(
     identity: str,
     progress: Progress,
     on_epoch: Callable[[int, GlasNetwork], None] | None = None,
+    groups: Rows | None = None,
 ) -> TrainedGlas:
     """The network trained on rows of length 1 and their labels; on_epoch(epoch, network) is called after each epoch."""
-    training, validation = _split(y, settings)
+    training, validation = _split(y, settings, groups)
     device = chosen_device(settings.device)
     with torch_threads(1), torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(keyed_bits(settings.seed, 0x696E6974)) >> 1)
@@ -166,12 +167,15 @@ def nearest_labels(
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
-def _split(y: sparse.csr_matrix, settings: GLaSParams) -> tuple[Rows, Rows]:
+def _split(y: sparse.csr_matrix, settings: GLaSParams, groups: Rows | None) -> tuple[Rows, Rows]:
     """(training rows, validation rows) among the rows that have labels."""
     labelled = np.flatnonzero(np.diff(y.indptr))
     if len(labelled) == 0:
         return np.arange(y.shape[0]), labelled
-    training, validation = validation_split(len(labelled), settings.validation, settings.seed, _MOST_VALIDATION)
+    groups = None if groups is None else groups[labelled]
+    training, validation = validation_split(
+        len(labelled), settings.validation, settings.seed, _MOST_VALIDATION, groups=groups
+    )
     if len(validation) < _FEWEST_VALIDATION:
         return labelled, labelled[:0]
     return labelled[training], labelled[validation]

@@ -11,6 +11,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from labelwood.data.groups import stretches
 from labelwood.data.keyed_random import keyed_order
 from labelwood.matrices import column_ids, row_pointers
 
@@ -67,13 +68,19 @@ def epoch_order(n_rows: int, seed: int, epoch: int) -> Rows:
     return keyed_order(n_rows, seed, epoch)
 
 
-def validation_split(n_rows: int, share: float, seed: int, most: int = 5000, run: int = 1) -> tuple[Rows, Rows]:
+def validation_split(
+    n_rows: int, share: float, seed: int, most: int = 5000, run: int = 1, groups: Rows | None = None
+) -> tuple[Rows, Rows]:
     """(training rows, validation rows), both sorted: a random share of the rows, at most `most`, for validation.
 
     run: so many neighbouring rows go together. Neighbours are often of one source or day and nearly alike; held out one
-    by one they would be judged by a model that has seen their twins.
+    by one they would be judged by a model that has seen their twins. groups: of each row, where they are known: these
+    then go together in place of neighbours.
     """
     n_validation = min(int(n_rows * share), most)
+    if groups is not None and n_validation:
+        (held,) = stretches(keyed_order(n_rows, seed, 0x76616C), n_validation, 1, groups)
+        return np.setdiff1d(np.arange(n_rows), held), np.sort(held)
     order = keyed_order(-(-n_rows // run), seed, 0x76616C)
     if run > 1:
         order = (order[:, None] * run + np.arange(run)).ravel()

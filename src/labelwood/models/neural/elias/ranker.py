@@ -178,9 +178,14 @@ class RankerPlan:
 
 
 def ranker_plan(
-    x: sparse.csr_matrix, y: sparse.csr_matrix, n_features: int, settings: ELIASParams, progress: Progress
+    x: sparse.csr_matrix,
+    y: sparse.csr_matrix,
+    n_features: int,
+    settings: ELIASParams,
+    progress: Progress,
+    groups: RowNumbers | None = None,
 ) -> RankerPlan:
-    """The plan for rows x, whose columns from n_features on are text vectors.
+    """The plan for rows x, whose columns from n_features on are text vectors; groups: of each row.
 
     All columns and all rows as negatives if that is affordable; else the features alone, if that is; else all columns
     and the rows that the indexes confuse.
@@ -209,7 +214,7 @@ def ranker_plan(
         return trial.best(x[held], min(5, n_labels), settings.n_threads)
 
     costs = [scale * factor for factor in COST_FACTORS]
-    return replace(plan, cost=chosen_cost(y, answers, settings.seed, progress, costs))
+    return replace(plan, cost=chosen_cost(y, answers, settings.seed, progress, costs, groups))
 
 
 def train_ranker(

@@ -189,7 +189,9 @@ def _read_rows(settings: ELIASParams, data: FitInput) -> ReadRows:
 
     n_rows = data.x.shape[0]
     run = min(MAX_RUN, max(1, int(n_rows * settings.validation) // MIN_RUNS))
-    trained, kept = validation_split(n_rows, settings.validation, settings.seed, settings.most_held_out, run)
+    trained, kept = validation_split(
+        n_rows, settings.validation, settings.seed, settings.most_held_out, run, data.groups
+    )
     if len(kept) < MIN_HELD_OUT or not (settings.ranker or settings.calibration):
         trained, kept = np.arange(n_rows), np.zeros(0, np.int64)
     reader = vectors = None
@@ -256,7 +258,7 @@ def _taught_names(settings: ELIASParams, data: FitInput, read: ReadRows) -> Zero
 
 def _ranker_plan(settings: ELIASParams, data: FitInput, read: ReadRows) -> RankerPlan:
     n_columns = data.x.shape[1] if settings.encoder == BOTH else read.rows.shape[1]
-    return ranker_plan(read.rows, data.y, n_columns, settings, data.progress)
+    return ranker_plan(read.rows, data.y, n_columns, settings, data.progress, data.groups)
 
 
 def _members(taught: list[Taught], scorings: tuple[Scoring, ...]) -> tuple[Member, ...]:
@@ -318,7 +320,8 @@ def _trial_forests(settings: ELIASParams, data: FitInput, read: ReadRows) -> tup
     """Linear trees of the rows that are not held out."""
     trained = read.trained
     of_trees = _of_trees(settings, data.n_labels)
-    return trained_forests(read.rows[trained], data.y[trained], read.views, of_trees, data.progress)
+    groups = None if data.groups is None else data.groups[trained]
+    return trained_forests(read.rows[trained], data.y[trained], read.views, of_trees, data.progress, groups)
 
 
 def _votes(
@@ -335,7 +338,7 @@ def _votes(
     weight = chosen_weight(trial, rows[kept], y[kept], scored, settings.n_threads, needed=needed)
     if not weight:
         return None, scored
-    forests = trained_forests(rows, y, read.views, _of_trees(settings, data.n_labels), data.progress)
+    forests = trained_forests(rows, y, read.views, _of_trees(settings, data.n_labels), data.progress, data.groups)
     return TreeVotes(forests, weight), TreeVotes(trial, weight).added(rows[kept], *scored, settings.n_threads)
 
 

@@ -108,10 +108,16 @@ def trained_forests(
     views: Sequence[int],
     settings: LinearTreeParams,
     progress: Progress,
+    groups: npt.NDArray[np.int64] | None = None,
 ) -> tuple[FittedLinearTree, ...]:
-    """Forests of linear trees over the first columns of the rows, one for every number of columns in views."""
+    """Forests of linear trees over the first columns of the rows, one for every number of columns in views.
+
+    groups: of each row; those of one are held out together.
+    """
     return tuple(
-        LinearTree._train(settings, checked_input(_first_columns(x, n_columns), y, progress=progress))
+        LinearTree._train(
+            settings, replace(checked_input(_first_columns(x, n_columns), y, progress=progress), groups=groups)
+        )
         for n_columns in views
     )
 

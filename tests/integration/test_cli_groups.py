@@ -1,0 +1,106 @@
+"""`--group`: rows that belong together, from every kind of table, in training, learning and splitting."""
+
+import json
+
+import numpy as np
+import pytest
+
+import labelwood as lw
+from labelwood.cli.main import run
+from labelwood.data.dataset import Dataset
+from labelwood.data.madeup.shop_texts import make_texts
+from labelwood.data.writing.write import write
+from labelwood.errors import DataError
+
+
+def shop(n_pairs=150):
+    """A table in which every text comes twice, in other words."""
+    data = make_texts(n_pairs, seed=0).take(np.repeat(np.arange(n_pairs), 2))
+    texts = [text if row % 2 else f"Again: {text}" for row, text in enumerate(data.texts)]
+    groups = [f"item {row // 2}" for row in range(2 * n_pairs)]
+    return Dataset(None, data.y, texts, data.label_names, groups=groups)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """The table as CSV; its groups are in the column `group`."""
+    write(shop(), tmp_path / "shop.csv")
+    return tmp_path / "shop.csv"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "xlsx"])
+def test_groups_are_written_and_read(tmp_path, ending):
+    data = shop(20)
+    groups = [*data.groups[:-1], None]
+    path = tmp_path / f"rows.{ending}"
+    write(Dataset(None, data.y, data.texts, data.label_names, groups=groups), path)
+    back = lw.read(path, group="group")
+    assert back.texts == data.texts
+    assert [group or None for group in back.groups] == groups
+    assert lw.read(path).groups is None
+    with pytest.raises(DataError, match="column 'grup'"):
+        lw.read(path, group="grup")
+    with pytest.raises(DataError, match="'text' holds text or labels"):
+        lw.read(path, group="text")
+
+
+def test_a_row_that_lacks_the_key_is_in_no_group(tmp_path):
+    rows = [{"text": f"a text {n}", "labels": ["a"], **({"thread": n // 2} if n < 4 else {})} for n in range(6)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert lw.read(path, group="thread").groups == (0, 0, 1, 1, None, None)
+    path.write_text('{"text": "a", "labels": ["x"], "thread": [1, 2]}\n')
+    with pytest.raises(DataError, match="the group 'thread' must be one text or number"):
+        lw.read(path, group="thread")
+
+
+def test_probabilities_are_those_of_new_groups(cli, table, tmp_path):
+    figures = []
+    for number, more in enumerate([(), ("--group", "group")]):
+        result = cli("train", table, "--out", tmp_path / f"{number}", "--model", "linear-tree", "--json", *more)
+        assert result.code == 0, result.err
+        figures.append(json.loads(result.out)["assign"])
+    found = [lw.load(tmp_path / f"{number}").calibration_.held_out["f1"] for number in (0, 1)]
+    assert found[1] < found[0] - 0.05
+    assert figures[0] != figures[1]
+
+
+def test_a_split_keeps_groups_apart_and_tells_them_to_the_next_command(cli, table, tmp_path):
+    parts = tmp_path / "train.csv", tmp_path / "test.csv"
+    files = ("--out-train", parts[0], "--out-test", parts[1])
+    result = cli("data", "split", table, *files, "--group", "group", "--test", 0.25)
+    assert result.code == 0, result.err
+    train, test = (lw.read(path, group="group") for path in parts)
+    assert not set(train.groups) & set(test.groups)
+    assert train.n_rows + test.n_rows == 300
+    assert abs(test.n_rows - 75) <= 1
+    refused = cli("data", "split", table, *files, "--group", "group", "--stratify", "--force")
+    assert refused.code == 2
+    assert "groups are drawn whole" in refused.err
+
+
+def test_learn_takes_groups(cli, table, tmp_path):
+    folder, more = tmp_path / "model", tmp_path / "more.csv"
+    assert cli("train", table, "--out", folder, "--model", "linear-tree", "--group", "group").code == 0
+    more.write_text("text,labels,group\nsomething new,a new tag,item 0\n")
+    assert cli("learn", folder, more, "--group", "group").code == 0
+    hashes = lw.load(folder).fitted_.rows.groups.tolist()
+    assert hashes[-1] == hashes[0] != 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("rows.txt", "4 5 3\n0,1 0:1 1:1\n1 1:1 2:0.5\n2 3:1\n0 0:2 4:1\n", "--group has no meaning for format 'xmc'"),
+        ("rows.txt", "__label__a some text\n__label__b another text\n", "fasttext has no columns that --group"),
+        ("rows.csv", "some long text here,a\nanother long text,b\n", "group"),
+        ("rows.csv", "text,labels,who\none,a,x\ntwo,b,y\n", "column 'customer'"),
+        ("rows.csv", "text,labels,customer\none,a,x\ntwo,b,x\nthree,b,y\n", "'x' has 2 of 3 rows"),
+    ],
+)
+def test_what_has_no_groups_is_refused(tmp_path, capfd, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    assert run(["train", str(path), "--out", str(tmp_path / "out"), "--group", "customer"]) == 2
+    assert message in capfd.readouterr().err
+    assert not (tmp_path / "out").exists()

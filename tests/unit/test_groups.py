@@ -1,0 +1,317 @@
+"""Groups: rows that belong together are on one side of everything that holds rows out, and nothing is ignored."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import labelwood as lw
+from labelwood.calibration.fit import calibrated, learnt
+from labelwood.calibration.held_out import HeldOut, held_out, parts_of
+from labelwood.calibration.rule import Assignment
+from labelwood.data.dataset import Dataset
+from labelwood.data.groups import group_numbers, stretches, together, turns
+from labelwood.data.madeup.shop_texts import make_texts
+from labelwood.data.split import split
+from labelwood.errors import DataError, ParamError
+from labelwood.models.ensemble.cross_fitting import held_parts
+from labelwood.models.fit_input import checked_input
+from labelwood.models.linear.cost_choice import chosen_cost
+from labelwood.models.neural.sampling import validation_split
+from labelwood.progress import SILENT
+from labelwood.tagger.trial_rows import trial_rows
+from labelwood.topk import TopK
+from labelwood.tuning.rungs import SearchRows
+
+
+def drawn_groups(n_rows, seed=0):
+    """Groups of 1 to 40 rows, which lie anywhere."""
+    random = np.random.default_rng(seed)
+    sizes = random.choice([1, 1, 1, 2, 3, 8, 40], n_rows)
+    return random.permutation(np.repeat(np.arange(n_rows), sizes)[:n_rows])
+
+
+def share_no_group(groups, *sides):
+    """Whether no group has rows on two of the sides."""
+    seen = [set(groups[side].tolist()) for side in sides]
+    return sum(map(len, seen)) == len(set().union(*seen))
+
+
+# numbers
+
+
+def test_groups_are_numbered_as_they_come_and_rows_without_one_are_alone():
+    values = ["b", "a", None, "b ", "", 7, float("nan"), 7, "a"]
+    assert group_numbers(values, 9).tolist() == [0, 1, 2, 0, 3, 4, 5, 4, 1]
+    assert group_numbers(np.array([5, 3, 5, 9]), 4).tolist() == [0, 1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["a"] * 3, "3 groups for 4 rows"),
+        ("abcd", "must be a list"),
+        (5, "must be a list"),
+        ([[1], [2], [1], [3]], "row 0: must be a text or a number"),
+        (["a", "a", "a", "b"], "'a' has 3 of 4 rows.*at most 50%"),
+    ],
+)
+def test_what_cannot_be_groups_is_refused(groups, message):
+    with pytest.raises(DataError, match=message):
+        group_numbers(groups, 4)
+
+
+# cutting an order
+
+
+def test_without_groups_stretches_are_slices_and_turns_are_places():
+    order = np.random.default_rng(0).permutation(103)
+    parts = stretches(order, 10, 10, None)
+    assert [part.tolist() for part in parts] == [order[at : at + 10].tolist() for at in range(0, 100, 10)]
+    assert together(order, None) is order
+    assert turns(4, None).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_stretches_keep_groups_whole_and_are_about_as_long_as_asked(seed):
+    groups = drawn_groups(1003, seed)
+    order = np.random.default_rng(seed).permutation(1003)
+    parts = stretches(order, 100, 10, groups)
+    assert share_no_group(groups, *parts)
+    asked = np.concatenate(parts)
+    assert len(set(asked.tolist())) == len(asked)
+    ends = np.cumsum([len(part) for part in parts])
+    assert np.all(np.abs(ends - 100 * np.arange(1, len(parts) + 1)) <= 20)  # half of the largest group
+
+
+def test_a_part_of_the_rows_may_be_cut_too():
+    groups = drawn_groups(500)
+    some = np.random.default_rng(1).permutation(500)[:200]
+    (part,) = stretches(some, 50, 1, groups)
+    assert set(part.tolist()) <= set(some.tolist())
+    assert share_no_group(groups, part, np.setdiff1d(some, part))
+
+
+def test_large_groups_are_held_out_no_more_often_than_small_ones():
+    groups = np.repeat(np.arange(220), np.where(np.arange(220) < 20, 50, 5))  # half of the rows in 20 large groups
+    shares = []
+    for seed in range(200):
+        (part,) = stretches(np.random.default_rng(seed).permutation(len(groups)), 400, 1, groups)
+        shares.append(np.mean(groups[part] < 20))
+    assert np.mean(shares) == pytest.approx(0.5, abs=0.06)
+
+
+def test_a_group_larger_than_a_stretch_is_one_and_nothing_is_empty():
+    groups = np.array([0] * 40 + [1] * 30 + list(range(2, 32)))
+    for seed in range(10):
+        parts = stretches(np.random.default_rng(seed).permutation(100), 10, 10, groups)
+        assert all(len(part) for part in parts)
+        assert share_no_group(groups, *parts)
+
+
+def test_rows_of_a_group_take_the_same_turn():
+    assert turns(6, np.array([9, 4, 9, 4, 2, 9])).tolist() == [0, 1, 0, 1, 2, 0]
+
+
+# everything that holds rows out
+
+
+def made_rows(n_rows=1200, n_labels=6, seed=0):
+    """(x, y) of rows whose features say little about their one label."""
+    random = np.random.default_rng(seed)
+    x = sparse.random(n_rows, 600, 0.03, "csr", np.float32, random_state=seed)
+    y = sparse.csr_matrix(np.eye(n_labels, dtype=np.float32)[random.integers(0, n_labels, n_rows)])
+    return x, y
+
+
+@pytest.mark.parametrize("name", ["linear-tree", "ensemble"])
+def test_calibration_holds_groups_out_whole(name):
+    x, y = made_rows()
+    groups = drawn_groups(1200)
+    model = lw.LinearTree if name == "linear-tree" else lw.Ensemble
+    parts = parts_of(model, model(n_threads=1)._settings(), checked_input(x, y, groups=groups))
+    assert len(parts) > 1
+    assert share_no_group(groups, *parts)
+
+
+@pytest.mark.parametrize(("n_rows", "n_parts"), [(1000, 3), (4000, 1)])
+def test_the_ranker_of_an_ensemble_learns_from_groups_that_its_sides_have_not_seen(n_rows, n_parts):
+    groups = drawn_groups(n_rows)
+    parts = held_parts(n_rows, 1000, 0, groups)
+    assert len(parts) == n_parts
+    for held, kept in parts:
+        assert len(held)
+        assert share_no_group(groups, held, kept)
+
+
+def test_the_cost_is_chosen_on_groups_that_were_not_seen():
+    groups, seen = drawn_groups(1200), []
+
+    def answers(cost, kept, held):
+        seen.append(share_no_group(groups, kept, held) and len(kept) + len(held) == 1200)
+        return TopK.from_lists([[(0, 1.0)]] * len(held), 6)
+
+    chosen_cost(made_rows()[1], answers, 0, SILENT, groups=groups)
+    assert seen
+    assert all(seen)
+
+
+def test_validation_and_trials_keep_groups_on_one_side():
+    groups = drawn_groups(1200)
+    for training, judging in (validation_split(1200, 0.2, 0, groups=groups), trial_rows(1200, 0, 0.2, groups)):
+        assert 180 <= len(judging) <= 300
+        assert share_no_group(groups, training, judging)
+
+
+def test_a_search_judges_by_groups_that_it_has_not_learnt_from():
+    x, y = made_rows()
+    groups = drawn_groups(1200)
+    rows = SearchRows(Dataset(x, y, groups=groups, row_ids=[str(row) for row in range(1200)]), 0)
+    for fold in rows.rungs()[-1].folds:
+        judging, learning = rows.validation(fold), rows.part(fold, 10_000)
+        assert judging.n_rows + learning.n_rows == 1200
+        assert not set(judging.groups) & set(learning.groups)
+        assert set(rows.part(fold, 300).row_ids) < set(rows.part(fold, 600).row_ids)
+
+
+def test_a_search_without_groups_takes_the_rows_that_it_always_took():
+    x, y = made_rows()
+    rows = SearchRows(Dataset(x, y, row_ids=[str(row) for row in range(1200)]), 3)
+    order, n = rows._order, rows.n_validation
+    for fold in range(3):
+        assert rows.validation(fold).row_ids == tuple(map(str, np.sort(order[fold * n : (fold + 1) * n])))
+        others = np.concatenate([order[(fold + 1) * n :], order[: fold * n]])
+        assert rows.part(fold, 500).row_ids == tuple(map(str, np.sort(others[:500])))
+
+
+def test_a_split_keeps_groups_on_one_side():
+    x, y = made_rows()
+    groups = drawn_groups(1200)
+    train, test = split(Dataset(x, y, groups=groups), test=0.25, seed=1)
+    assert train.n_rows + test.n_rows == 1200
+    assert not set(train.groups) & set(test.groups)
+    assert abs(test.n_rows - 300) <= 20
+    with pytest.raises(ParamError, match="groups are drawn whole"):
+        split(Dataset(x, y, groups=groups), stratify=True)
+    with pytest.raises(DataError, match="too few, or too large"):
+        split(Dataset(x, y, groups=np.arange(1200) // 600), test=0.9)
+
+
+# what it is for
+
+
+def twins(n_pairs=600, n_labels=6, seed=0):
+    """(x, y, groups): pairs of equal rows with the same label, which nothing but the twin can tell."""
+    x, y = made_rows(n_pairs, n_labels, seed)
+    twice = np.repeat(np.arange(n_pairs), 2)
+    return x[twice], y[twice], twice
+
+
+def test_probabilities_are_those_of_unseen_groups():
+    x, y, groups = twins()
+    model = lw.LinearTree(n_threads=1, C=10.0).fit(x, y)
+    asked, truth = made_rows(seed=5)
+    top = model.predict(asked, 6)
+    said = {
+        given is not None: calibrated(model, x, y, groups=given).probabilities(top)[:, 0].mean()
+        for given in (None, groups)
+    }
+    right = np.mean(np.asarray(truth[np.arange(1200), top.labels[:, 0]]))
+    assert abs(said[True] - right) < 0.05
+    assert said[False] > right + 0.2
+
+
+def test_an_ensemble_that_knows_the_groups_is_less_sure_of_new_ones():
+    x, y, groups = twins()
+    asked = made_rows(300, seed=5)[0]
+    sure = [
+        lw.Ensemble(n_threads=1).fit(x, y, groups=given).predict(asked, 1).scores.mean() for given in (None, groups)
+    ]
+    assert sure[1] < sure[0] - 0.1
+
+
+def test_groups_are_given_once():
+    x, y = made_rows(60)
+    data = Dataset(x, y, groups=np.arange(60) // 2)
+    with pytest.raises(DataError, match="groups already"):
+        lw.OneVsAll(n_threads=1).fit(data, groups=np.arange(60))
+    with pytest.raises(DataError, match="59 groups"):
+        Dataset(x, y, groups=np.arange(59))
+
+
+# taggers
+
+
+def shop(n_pairs=150):
+    """(texts, labels, groups): each text twice, in other words."""
+    data = make_texts(n_pairs, seed=0)
+    names = data.label_names
+    lists = [[names[label] for label in row] for row in np.split(data.y.indices, data.y.indptr[1:-1])]
+    texts = [text for text in data.texts for text in (text, f"Again: {text}")]
+    return texts, [row for row in lists for row in (row, row)], [f"item {row}" for row in range(n_pairs) for _ in "ab"]
+
+
+def test_a_tagger_keeps_the_groups_for_a_later_training(tmp_path):
+    texts, labels, groups = shop()
+    alone = lw.Tagger("linear-tree", assign="f1", n_threads=1).fit(texts, labels)
+    tagger = lw.Tagger("linear-tree", assign="f1", n_threads=1).fit(texts, labels, groups=groups)
+    assert tagger.calibration_.held_out["f1"] < alone.calibration_.held_out["f1"]
+    assert "groups" not in alone.fitted_.rows.arrays
+    tagger.save(tmp_path / "model")
+    loaded = lw.load(tmp_path / "model")
+    loaded.learn(["Something new", texts[0]], [labels[4], labels[6]], refit=True)
+    hashes = loaded.fitted_.rows.groups.tolist()
+    assert len(hashes) == len(texts) + 1
+    assert sorted(Counter(hashes).values()) == [1, *[2] * (len(texts) // 2)]  # the corrected text is in its old group
+    assert hashes.count(0) == 1
+    assert loaded.calibration_.held_out["f1"] < alone.calibration_.held_out["f1"]
+
+
+def test_corrections_may_bring_groups_of_their_own():
+    texts, labels, groups = shop(60)
+    tagger = lw.Tagger("linear-tree", n_threads=1).fit(texts, labels, groups=groups)
+    tagger.learn(["Something new", "And more"], [labels[0], labels[2]], groups=["item 0", None])
+    hashes = tagger.fitted_.rows.groups.tolist()
+    assert hashes[-2:] == [hashes[0], 0]
+    with pytest.raises(DataError, match="1 groups for 2 texts"):
+        tagger.learn(["a b", "c d"], [labels[0], labels[2]], groups=["x"])
+
+
+def test_every_model_takes_groups_that_are_too_large_as_an_error():
+    x, y = made_rows(60)
+    for model in (lw.OneVsAll(), lw.LinearTree(), lw.HSoftmax(), lw.DXML(), lw.GLaS(), lw.Ensemble()):
+        with pytest.raises(DataError, match="at most 50%"):
+            model.fit(x, y, groups=["a"] * 60)
+
+
+def test_bands_are_of_what_the_answering_model_has_seen():
+    # Label 0 has 40 rows, of which no model that is asked has seen more than 3: so a label of 3 rows may be right, too.
+    counts = np.array([40, 3] + [20] * 6)
+    random = np.random.default_rng(0)
+    labels = np.stack([random.permutation(8)[:3] for _ in range(600)]).astype(np.int32)
+    top = TopK(labels, np.full((600, 3), 0.5, np.float32))
+    right = labels == 0
+    y = sparse.csr_matrix((np.ones(right.sum(), np.float32), (np.nonzero(right)[0], labels[right])), shape=(600, 8))
+    seen = np.where(labels == 0, 3.0, counts[labels])
+    rule = Assignment("f1")
+    of_all = learnt(HeldOut(top, y, 1), counts, rule)
+    of_seen = learnt(HeldOut(top, y, 1, np.arange(600) // 3, seen), counts, rule)
+    rare = TopK(np.array([[1]], np.int32), np.array([[0.5]], np.float32))
+    assert of_seen.probabilities(rare)[0, 0] > 10 * of_all.probabilities(rare)[0, 0]
+
+
+def test_held_out_rows_tell_what_their_models_have_seen():
+    x, y = made_rows(300)
+    groups = np.arange(300) // 30
+    model = lw.LinearTree(n_threads=1)
+    data = checked_input(x, y, groups=groups)
+    told = held_out(lw.LinearTree, model._settings(), data, 6)
+    assert held_out(lw.LinearTree, model._settings(), checked_input(x, y), 6).seen is None
+    first = parts_of(lw.LinearTree, model._settings(), data)[0]
+    others = np.setdiff1d(np.arange(300), first)
+    counts = np.asarray(y[others].sum(axis=0)).ravel() * 300 / len(others)
+    assert np.allclose(told.seen[: len(first)], counts[told.top.labels[: len(first)]])
+    assert told.groups.tolist() == [
+        number for part in parts_of(lw.LinearTree, model._settings(), data) for number in groups[part]
+    ]
