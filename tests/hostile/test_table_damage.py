@@ -17,7 +17,7 @@ GOOD_JSON = b'{"text": "first", "labels": ["x"]}\n'
 # (format, content with the damage in line 3 or said otherwise, line, words of the message)
 DAMAGES = [
     ("csv", GOOD_CSV + b"one,two,three\n", 3, "3 cells, but the header has 2 columns"),
-    ("csv", GOOD_CSV + b"only\n", 3, "1 cell,"),
+    ("csv", GOOD_CSV + b"only\n", 3, "1 cell"),
     ("csv", b'text,labels\n"a\nb",x\n"c",x,x\n', 4, "3 cells"),
     ("csv", GOOD_CSV + b'"never closed,x\nmore,y\n', 3, "opened here and never closed"),
     ("csv", GOOD_CSV + b'"a"b,x\n', 3, "text after the closing quote"),
@@ -25,7 +25,7 @@ DAMAGES = [
     ("csv", GOOD_CSV + b"t\x00u,x\n", 3, "NUL"),
     ("csv", GOOD_CSV + b"t,x\x00\n", 3, "NUL"),
     ("csv", "text,labels\nschön,x\n".encode() + b"caf\xe9,x\n", 3, "byte 4 is not valid UTF-8"),
-    ("tsv", b"text\tlabels\na\tx\nb\n", 3, "1 cell,"),
+    ("tsv", b"text\tlabels\na\tx\nb\n", 3, "1 cell"),
     ("tsv", b"some text\tx\nmore text\ty\nb\n", 3, "a table without header has 2"),
     ("jsonl", GOOD_JSON + b'{"text": "a", "labels": ["x"]\n', 2, "not valid JSON"),
     ("jsonl", GOOD_JSON + b"[1]\n", 2, "expected a JSON object, but got a list"),
@@ -45,7 +45,7 @@ DAMAGES = [
     ("annif", b"text\t<a>\ntext\ta b\n", 2, "angle brackets"),
     ("annif", b"text\t<a>\ntext\n", 2, "no tab"),
     ("pecos", b"0\ttext\nx,1\ttext\n", 2, "numbers with commas"),
-    ("libmultilabel", b"a b\ttext\njust text\n", 2, "1 cell,"),
+    ("libmultilabel", b"a b\ttext\njust text\n", 2, "1 cell"),
 ]  # fmt: skip
 
 

@@ -196,7 +196,8 @@ def test_the_best_answer_is_explained_without_a_label(tagger):
 def test_a_data_frame_is_no_list_of_texts():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"title": ["a b", "c d", "e f"], "body": ["x", "y", "z"], "tags": [["p"], ["q"], ["p"]]})
-    with pytest.raises(DataError, match=r"texts must be a column, but a table with columns title, body came; write table\['title'\]"):
+    told = r"texts must be a column, but a table with columns title, body came; write table\['title'\]"
+    with pytest.raises(DataError, match=told):
         lw.Tagger().fit(frame[["title", "body"]], frame["tags"])
     frame.loc[1, "title"] = None
     for kind in (object, "string"):

@@ -1,5 +1,6 @@
 """Console: JSON without surprises, sizes and bars for people, tables that do not interpret names."""
 
+import io
 import json
 
 import numpy as np
@@ -21,6 +22,18 @@ def test_say_goes_to_stderr(capsys):
     console.say("hello")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "hello\n")
+
+
+def test_sentences_are_broken_between_words_on_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("COLUMNS", "20")
+    text = "the rows are kept in /a/very/long/path/of/a-folder here"
+    assert console.prose(text, io.StringIO()) == text
+    lines = console.prose(text, Terminal()).splitlines()
+    assert lines == ["the rows are kept in", "/a/very/long/path/of/a-folder", "here"]
 
 
 def test_tables_show_names_as_they_are(capsys):

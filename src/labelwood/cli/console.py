@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import IO, Any
 
 import typer
 
@@ -16,9 +16,30 @@ def say(message: str) -> None:
     typer.echo(message, err=True)
 
 
+def say_note(message: str) -> None:
+    """Write a note or a reason for the person, on stderr."""
+    say(prose(message, sys.stderr))
+
+
+def show_sentence(text: str) -> None:
+    """Write a sentence of the result, on stdout."""
+    show(prose(text, sys.stdout))
+
+
 def show(text: str = "") -> None:
     """Write one line of the result, on stdout."""
     typer.echo(text)
+
+
+def prose(text: str, stream: IO[str]) -> str:
+    """A sentence for people: on a terminal broken between words where its line ends, elsewhere as it is."""
+    if not stream.isatty():
+        return text
+    import shutil
+    import textwrap
+
+    width = shutil.get_terminal_size().columns
+    return "\n".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)) or text
 
 
 def show_json(value: Any) -> None:

@@ -64,7 +64,7 @@ def command(
     First it says how many assigned tags are right and how many true tags are found, next to a baseline. Then it shows
     precision, recall, nDCG and their propensity-scored variants in per cent, and the labels that go wrong most.
     """
-    from labelwood.cli.console import count, say, show, show_json, show_table
+    from labelwood.cli.console import count, say_note, show, show_json, show_sentence, show_table
     from labelwood.cli.inputs import split_choices
     from labelwood.cli.loaded import Loaded
     from labelwood.cli.outputs import check_file
@@ -152,13 +152,13 @@ def command(
         return
     if unknown and not quiet:
         some = ", ".join(repr(name) for name in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-        say(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
+        say_note(f"note: {count(len(unknown), 'label')} of {data} unknown to the model ({some}); counted as missed")
         if y[:, : loaded.n_labels].nnz == 0:
-            say(f"note: the model knows none of the labels of {data}: is --labels the right column?")
+            say_note(f"note: the model knows none of the labels of {data}: is --labels the right column?")
     if seen:
-        show(SEEN)
+        show_sentence(SEEN)
     for sentence in sentences:
-        show(sentence)
+        show_sentence(sentence)
     show()
     show_table(title, ("metric", *(f"@{k}" for k in ks)), _metric_rows(metrics, ks))
     show(psp)

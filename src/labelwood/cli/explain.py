@@ -18,7 +18,8 @@ def command(
     model: options.ModelFolder,
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text, for a tagger.")] = None,
     label: Annotated[
-        str | None, typer.Option("--label", "-l", metavar="NAME", help="The label to explain, by name or id. Default: the best one.")
+        str | None,
+        typer.Option("--label", "-l", metavar="NAME", help="The label to explain, by name or id. Default: the best."),
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Take the row from this file.")] = None,
     row: Annotated[

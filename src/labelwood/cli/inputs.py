@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labelwood.cli.console import say
+from labelwood.cli.console import say_note
 from labelwood.progress import SILENT, Progress
 from labelwood.wording import spelled
 
@@ -27,7 +27,7 @@ def tell(notes: Sequence[str], *, quiet: bool) -> None:
     """Write notes on stderr, with the options that they name spelled as the command line does."""
     if not quiet:
         for note in notes:
-            say(f"note: {spelled(note, option_name)}")
+            say_note(f"note: {spelled(note, option_name)}")
 
 
 def split_choices(data: Path, split: Path | None, column: int | None, part: str) -> dict[str, Any]:

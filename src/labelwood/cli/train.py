@@ -160,7 +160,7 @@ def command(
     from labelwood.calibration.held_out import SMALLEST_ROWS
     from labelwood.cli.choices import model_choice
     from labelwood.cli.clustering import check_cluster, on_cluster
-    from labelwood.cli.console import count, say, show, show_json, show_table, size
+    from labelwood.cli.console import count, say, say_note, show_json, show_sentence, show_table, size
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_folder
     from labelwood.cli.progress import shown
@@ -280,18 +280,18 @@ def command(
         show_table("What each second bought", COLUMNS, table_of_trials, align="rl")
     if not quiet:
         for reason in reasons:
-            say(reason)
+            say_note(reason)
         for note in notes:
-            say(f"note: {note}")
+            say_note(f"note: {note}")
     what = f"{count(rows.n_rows, 'row')} with {count(rows.n_labels, 'label')}"
-    show(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
+    show_sentence(f"trained {name} on {what} in {seconds:.1f} s; saved in {out}")
     if calibration is not None:
         _show_assignment(calibration)
     elif rows.x is None and settings.assign is not None and not quiet:
         few = f"fewer than {SMALLEST_ROWS} rows with labels"
-        say(f"note: {few} are too few to learn which tags to assign; it gives the k best")
+        say_note(f"note: {few} are too few to learn which tags to assign; it gives the k best")
     if not quiet and isinstance(trained, Tagger):
-        say(
+        say_note(
             "note: the rows are not kept, so `labelwood learn` can answer new tags only by examples (--keep-rows)"
             if kept is None
             else f"note: the rows are kept for `labelwood learn` ({size(kept.nbytes)}; --no-keep-rows leaves them out)"
@@ -300,16 +300,16 @@ def command(
 
 def _show_assignment(calibration: FittedCalibration) -> None:
     """Say what the rule reached on held-out rows."""
-    from labelwood.cli.console import count, say, show
+    from labelwood.cli.console import count, say_note, show_sentence
 
     reached = calibration.held_out
-    show(
+    show_sentence(
         f"tags are assigned by {calibration.rule}: on {count(int(reached['rows']), 'held-out row')}, "
         f"{reached['labels_a_row']:.1f} tags a row, {100 * reached['precision']:.0f}% of them right; "
         f"it found {100 * reached['recall']:.0f}% of the true ones"
     )
     if calibration.note:
-        say(f"note: {calibration.note}")
+        say_note(f"note: {calibration.note}")
 
 
 class Settings:

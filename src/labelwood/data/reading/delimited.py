@@ -13,7 +13,7 @@ from labelwood.data.dataset import TableForm
 from labelwood.data.reading.columns import Columns, choose_columns, join_text, label_cell, looks_like_header
 from labelwood.data.reading.start import Start
 from labelwood.data.reading.streams import MAX_LINE_BYTES
-from labelwood.data.reading.text_rows import TableOptions, TextRows, text_lines
+from labelwood.data.reading.text_rows import TableOptions, TextRows, cells_text, text_lines
 from labelwood.errors import DataError
 
 Record = tuple[int, list[str]]
@@ -76,7 +76,7 @@ def _fill(rows: TextRows, records: Iterator[Record], names: list[str], columns: 
     group_place = None if columns.group is None else names.index(columns.group)
     for line, cells in records:
         if len(cells) != len(names):
-            rows.options.bad.report(line, f"{_cells(cells)}, but the header has {len(names)} columns")
+            rows.options.bad.report(line, f"{cells_text(cells)}, but the header has {len(names)} columns")
             continue
         if cells[text_places[0]].strip() == columns.text[0] and [cell.strip() for cell in cells] == names:
             rows.options.bad.leave_out("repeated header line", line)
@@ -95,7 +95,7 @@ def _fill_without_header(rows: TextRows, records: list[Record]) -> None:
     good = []
     for line, cells in records:
         if len(cells) != 2:
-            rows.options.bad.report(line, f"{_cells(cells)}, but a table without header has 2: text and labels")
+            rows.options.bad.report(line, f"{cells_text(cells)}, but a table without header has 2: text and labels")
         else:
             good.append((line, cells))
     text_place = int(sum(len(cells[1]) for _, cells in good) > sum(len(cells[0]) for _, cells in good))
@@ -200,10 +200,6 @@ def _quoted_cell(line: str, place: int, lines: _Lines) -> tuple[str, str, int]:
         else:
             parts.append(line[place:end])
             return "".join(parts), line, end + 1
-
-
-def _cells(cells: list[str]) -> str:
-    return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
 
 
 def _shown(delimiter: str) -> str:

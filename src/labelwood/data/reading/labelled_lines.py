@@ -6,7 +6,7 @@ import re
 
 from labelwood.data.reading.columns import looks_like_header
 from labelwood.data.reading.start import Start
-from labelwood.data.reading.text_rows import TableOptions, TextRows, filled_lines
+from labelwood.data.reading.text_rows import TableOptions, TextRows, cells_text, filled_lines
 
 _PECOS_LABELS = re.compile(r"(?:\d+(?:::[-+.\deE]+)?(?:,\d+(?:::[-+.\deE]+)?)*)?")
 
@@ -61,7 +61,7 @@ def read_libmultilabel(options: TableOptions) -> TextRows:
         width = width or len(cells)
         if len(cells) != width or width not in (2, 3):
             expected = "labels<TAB>text or id<TAB>labels<TAB>text" if width not in (2, 3) else f"{width} as before"
-            options.bad.report(number, f"{len(cells)} cells between tabs, but expected {expected}")
+            options.bad.report(number, f"{cells_text(cells)} between tabs, but expected {expected}")
             width = width if width in (2, 3) else 0
             continue
         rows.add(number, cells[-1], cells[-2], cells[0] if width == 3 else None)

@@ -128,3 +128,8 @@ def filled_lines(options: TableOptions) -> Iterator[tuple[int, str]]:
             options.bad.leave_out("blank line", passed)
         blank.clear()
         yield number, line
+
+
+def cells_text(cells: Sequence[Any]) -> str:
+    """How many cells there are, for a message: '1 cell', '3 cells'."""
+    return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
