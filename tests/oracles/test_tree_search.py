@@ -77,14 +77,14 @@ class Searched:
         open_nodes = [np.isin(self.tree.labels_below(n), labels).any() for n in range(self.tree.n_nodes)]
         return allowed, np.array(open_nodes, np.uint8)
 
-    def search(self, k, beam=0, max_blocks=0, allowed=NOTHING, opened=NOTHING, n_threads=1, slack=0.0, max_nodes=0):
+    def search(self, k, beam=0, max_blocks=0, allowed=NOTHING, opened=NOTHING, n_threads=1, slack=0.0, max_nodes=0, lead=0.0):
         rows = twin.csr_rows(self.x)
         n = len(rows)
         labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
         n_blocks = np.zeros(n, np.int32)
         self.native.top_k(
             rows.indptr, rows.indices, rows.data, self.link, beam, max_blocks, k, allowed, opened, labels, scores,
-            n_blocks, n_threads, slack, max_nodes,
+            n_blocks, n_threads, slack, max_nodes, 0, lead,
         )  # fmt: skip
         log_scores = np.full((n, k), -np.inf)
         np.log(scores, out=log_scores, where=labels >= 0)
@@ -195,39 +195,51 @@ def test_max_blocks_bounds_the_work(beam):
     np.testing.assert_array_equal(case.search(3, beam, max_blocks=10**9)[0], unbounded[0])
 
 
-def bounded_search(case, exact, k, slack, max_nodes):
+def bounded_search(case, exact, k, slack, max_nodes, lead=0.0):
     """The rule itself, slow and plain: (scores of the k best labels, blocks, True if rounding can decide nothing)."""
     tree, closed, found, opened = case.tree, {0}, [], []
-    clear = True
+    clear, skipped = True, 0
+    alone = (tree.n_children == 0) & (np.diff(case.first_block) == 0)
+    best_first = tree.n_children[0] > 0 and not any(alone[node] for node in tree.children(0))
     while closed:
-        ranked = sorted(closed, key=lambda node: (-exact.node[node], node))
+        # The best child of the root comes first, whatever it is.
+        waits = (tree.n_children > 0) * (0 if best_first and len(opened) == 1 and not skipped else lead)
+        standing = exact.node - waits
+        ranked = sorted(closed, key=lambda node: (-standing[node], node))
         best = ranked[0]
         tolerance = 2e-5 * (1 + abs(exact.node[best]))
-        clear &= len(ranked) == 1 or exact.node[best] - exact.node[ranked[1]] > tolerance
+        clear &= len(ranked) == 1 or standing[best] - standing[ranked[1]] > tolerance
         if len(found) >= k:
             needed = sorted(found)[-k] + slack
             clear &= abs(exact.node[best] - needed) > tolerance
             if exact.node[best] <= needed:
-                break
+                if not lead:
+                    break
+                closed.remove(best)
+                skipped += 1
+                if len(opened) + skipped == 1 + max_nodes:
+                    break
+                continue
         closed.remove(best)
         opened.append(best)
         if tree.n_children[best]:
             closed.update(tree.children(best))
         else:
             found += exact.label[tree.labels_below(best)].tolist()
-        if len(opened) == 1 + max_nodes:  # the root does not count
+        if len(opened) + skipped == 1 + max_nodes:  # the root does not count
             break
     return np.sort(found)[::-1][:k], case.blocks_of(opened), clear
 
 
+@pytest.mark.parametrize("lead", [0.0, 0.4])
 @pytest.mark.parametrize("slack", [0.0, 0.5])
 @pytest.mark.parametrize("max_nodes", [1, 2, 5, 20, 70, 10**9])
-def test_a_search_of_so_many_nodes_is_the_plain_one(max_nodes, slack):
+def test_a_search_of_so_many_nodes_is_the_plain_one(max_nodes, slack, lead):
     case = Searched(12, 300, arity=40, max_leaf=3, link=2, n_rows=80)
-    labels, scores, n_blocks = case.search(4, slack=slack, max_nodes=max_nodes)
+    labels, scores, n_blocks = case.search(4, slack=slack, max_nodes=max_nodes, lead=lead)
     n_clear = 0
     for i, exact in enumerate(case.exact):
-        expected, blocks, clear = bounded_search(case, exact, 4, slack, max_nodes)
+        expected, blocks, clear = bounded_search(case, exact, 4, slack, max_nodes, lead)
         if not clear:
             continue
         n_clear += 1

@@ -67,6 +67,19 @@ def test_the_fewest_nodes_that_keep_the_scores_are_taken(least):
         assert learned_bound(search, rows, seed=1, depth=depth) == SearchBound(3.0, depth**2 * enough[0])
 
 
+@pytest.mark.parametrize("best", search_bound.LEADS)
+def test_the_lead_that_finds_most_with_few_nodes_is_taken(best):
+    rows = sparse.csr_matrix(np.ones((30, 4), np.float32))
+
+    def search(x, bound):
+        scores = np.full((x.shape[0], 1), 0.5 if bound.nodes >= 20 else 0.49 - abs(bound.lead - best), np.float32)
+        return TopK(np.ones((x.shape[0], 1), np.int32), np.maximum(scores, 0))
+
+    # Twelve beside five are compared; then fewer nodes are wanted where there is a lead.
+    assert learned_bound(search, rows, seed=1, depth=2) == SearchBound(3.0, 20 if best else 24, best)
+    assert learned_bound(search, rows, seed=1, depth=1).lead == 0
+
+
 def test_score_kept_is_a_share_of_the_sum():
     assert score_kept(answers([[1, 2], [3, -1]]), answers([[1, -1], [3, -1]])) == pytest.approx(2 / 3)
     assert score_kept(answers([[-1, -1]]), answers([[-1, -1]])) == 1
@@ -115,13 +128,18 @@ def test_a_saved_model_keeps_its_slack_and_an_older_one_is_exact(bounded, tmp_pa
     loaded = labelwood.load(tmp_path / "m")
     assert loaded.fitted_.slack == model.fitted_.slack
     assert loaded.fitted_.nodes == model.fitted_.nodes > 0
+    assert loaded.fitted_.lead == model.fitted_.lead > 0
+    assert model.structure()["lead of leaves"] == model.fitted_.lead
     np.testing.assert_array_equal(loaded.predict(x).labels, model.predict(x).labels)
     state = model.fitted_
     restored = FittedLinearTree.restore(state.settings, state.trained_on, state.arrays(), {"C": 1.0})
-    assert restored.slack == restored.nodes == 0
+    assert restored.slack == restored.nodes == restored.lead == 0
     for damaged in (-1, float("nan"), "much", True):
         with pytest.raises(ModelFileError, match="slack"):
             FittedLinearTree.restore(state.settings, state.trained_on, state.arrays(), {"C": 1.0, "slack": damaged})
+    for damaged in (-1, float("nan"), "much", True):
+        with pytest.raises(ModelFileError, match="lead"):
+            FittedLinearTree.restore(state.settings, state.trained_on, state.arrays(), {"C": 1.0, "lead": damaged})
     for damaged in (-1, 1.5, "many", True, 2**40):
         with pytest.raises(ModelFileError, match="nodes"):
             FittedLinearTree.restore(state.settings, state.trained_on, state.arrays(), {"C": 1.0, "nodes": damaged})

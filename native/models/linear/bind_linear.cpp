@@ -115,8 +115,11 @@ struct TreeHolder {
                 throw nb::value_error("the children of a node do not fit its weight blocks");
         }
         view = SearchTree{static_cast<std::int64_t>(n_nodes), static_cast<std::int64_t>(label_order.size()), first_child.data(), n_children.data(), first_label.data(),
-                          n_labels_in.data(), label_order.data(), first_block.data(), n_children(0) > 0, false, {}, 0};
+                          n_labels_in.data(), label_order.data(), first_block.data(), n_children(0) > 0, false, true, {}, 0};
         for (std::size_t n = 0; n < n_nodes; ++n) view.lone_labels = view.lone_labels || view.is_label(static_cast<std::int32_t>(n));
+        for (std::size_t n = 0; n < n_nodes; ++n)
+            for (std::int32_t child = first_child(n) + 1; child < first_child(n) + n_children(n); ++child)
+                view.even = view.even && (n_children(child) > 0) == (n_children(first_child(n)) > 0);
         for (std::int32_t child = 0; child < n_children(0); ++child)
             view.root_of_nodes = view.root_of_nodes && !view.is_label(first_child(0) + child);
         const std::int64_t n_all = blocks.view.child_start[blocks.view.n_blocks], n_bytes = blocks.view.payload_start[blocks.view.n_blocks];
@@ -152,7 +155,7 @@ struct ForestHolder {
 void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, int link,
                   std::int32_t beam, std::int64_t max_blocks, std::int32_t k_each, In<std::uint8_t> allowed, In<std::uint8_t> open,
                   Out2<std::int32_t> labels, Out2<float> scores, Out<std::int32_t> n_blocks, int n_threads, float slack,
-                  std::int64_t max_nodes, std::int32_t n_sure) {
+                  std::int64_t max_nodes, std::int32_t n_sure, float lead) {
     check_rows(indptr, indices, data, forest.n_features);
     const std::size_t n_rows = indptr.size() - 1;
     if (labels.shape(0) != n_rows || scores.shape(0) != n_rows || scores.shape(1) != labels.shape(1) || n_blocks.size() != n_rows)
@@ -166,7 +169,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
     }
     if (filtered && (static_cast<std::int64_t>(allowed.size()) != n_labels || static_cast<std::int64_t>(open.size()) != n_nodes))
         throw nb::value_error("the label filter does not fit the trees");
-    const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr, slack, max_nodes, n_sure};
+    const SearchOptions options{static_cast<Link>(link), beam, max_blocks, filtered ? allowed.data() : nullptr, filtered ? open.data() : nullptr, slack, max_nodes, lead, n_sure};
     WithoutGil released;
     search_forest_rows(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, static_cast<std::int64_t>(n_rows),
                        indptr.data(), indices.data(), data.data(), static_cast<std::int32_t>(labels.shape(1)), k_each, n_threads,
@@ -178,7 +181,7 @@ void forest_top_k(const ForestHolder& forest, In<std::int64_t> indptr, In<std::i
 // values that are not allowed.
 std::int32_t forest_query(const ForestHolder& forest, nb::handle given_columns, nb::handle given_values, bool normalize, int link,
                           std::int32_t beam, std::int32_t k_each, nb::handle labels_out, nb::handle scores_out, float slack,
-                          std::int64_t max_nodes, std::int32_t n_sure) {
+                          std::int64_t max_nodes, std::int32_t n_sure, float lead) {
     thread_local ForestMemory memory;
     thread_local std::vector<std::int32_t> features;
     thread_local std::vector<float> scaled;
@@ -202,7 +205,7 @@ std::int32_t forest_query(const ForestHolder& forest, nb::handle given_columns, 
     const std::int64_t n = rank_row(static_cast<std::int64_t>(columns.size()), columns.data(), values.data(), forest.feature_rank.data(),
                                     normalize, features.data(), scaled.data());
     const Query query{static_cast<std::int32_t>(n), features.data(), scaled.data()};
-    const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr, slack, max_nodes, n_sure};
+    const SearchOptions options{static_cast<Link>(link), beam, 0, nullptr, nullptr, slack, max_nodes, lead, n_sure};
     std::int32_t n_blocks;
     nb::gil_scoped_release release;
     return search_forest(forest.trees.data(), static_cast<std::int32_t>(forest.trees.size()), options, query,
@@ -319,10 +322,10 @@ void bind_linear(nb::module_& m) {
         .def(nb::init<nb::list, nb::list, In<std::int32_t>>(), nb::arg("blocks"), nb::arg("trees"), nb::arg("feature_rank"))
         .def("top_k", &forest_top_k, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("link"), nb::arg("beam"),
              nb::arg("max_blocks"), nb::arg("k_each"), nb::arg("allowed"), nb::arg("open"), nb::arg("labels"), nb::arg("scores"),
-             nb::arg("n_blocks"), nb::arg("n_threads"), nb::arg("slack") = 0.0f, nb::arg("max_nodes") = 0, nb::arg("n_sure") = 0,
+             nb::arg("n_blocks"), nb::arg("n_threads"), nb::arg("slack") = 0.0f, nb::arg("max_nodes") = 0, nb::arg("n_sure") = 0, nb::arg("lead") = 0.0f,
              "Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.")
         .def("query", &forest_query, nb::arg("columns"), nb::arg("values"), nb::arg("normalize"), nb::arg("link"), nb::arg("beam"),
-             nb::arg("k_each"), nb::arg("labels"), nb::arg("scores"), nb::arg("slack") = 0.0f, nb::arg("max_nodes") = 0, nb::arg("n_sure") = 0,
+             nb::arg("k_each"), nb::arg("labels"), nb::arg("scores"), nb::arg("slack") = 0.0f, nb::arg("max_nodes") = 0, nb::arg("n_sure") = 0, nb::arg("lead") = 0.0f,
              "The number of labels found for one row given by columns and values; fills labels and scores.");
 }
 

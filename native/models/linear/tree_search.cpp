@@ -174,11 +174,19 @@ float first_bar(Link link, float above, const float* margins, std::int32_t n, st
     return reached == kNone ? kNone : least_margin(link, above, path_score(link, above, reached) - kAlike);
 }
 
+// Nodes above others wait: they stand in line as if their scores were so much lower. The scores themselves are kept here, by
+// node, since a difference that is added again is not what it was. all: every child of the node that is opened now waits.
+struct Wait {
+    float lead = 0;
+    float* scores = nullptr;
+    bool all = false;
+};
+
 // Scores the children of one node: labels go to `found`, nodes to `visit(keys, n)`, which may leave out those below
 // `visit_needs()`.
 template <class Visit, class Needs>
 std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
-                    const float* known_margins, const Frontier& from, Found& found, Visit&& visit, Needs&& visit_needs) {
+                    const float* known_margins, const Wait& wait, const Frontier& from, Found& found, Visit&& visit, Needs&& visit_needs) {
     alignas(64) float computed[kMaxChildren];
     Key labels[kMaxChildren], nodes[kMaxChildren];
     const bool leaf = tree.n_children[from.node] == 0;
@@ -192,8 +200,9 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
         // Most children are far from good enough: they are left out sixteen at a time, without a score. A bar of minus
         // infinity takes all of them, also those whose margin is no number; so the first few, which set the bar, come alone.
         for (std::int32_t begin = 0, size = kSettingTheBar; begin < n; begin += size, size = kMaxChildren) {
-            const float label_bar = found.label_needs(), node_bar = found.node_needs();
-            const float nodes_need = leaf ? label_bar : std::max(node_bar, visit_needs());
+            // Where some wait, what a node needs to be put in line is its place alone: each that comes out counts, opened or not.
+            const float label_bar = found.label_needs(), node_bar = wait.scores ? kNone : found.node_needs();
+            const float nodes_need = leaf ? label_bar : std::max(node_bar, visit_needs() + (wait.all ? wait.lead : 0.0f));
             float least = least_margin(options.link, from.score, leaf || !tree.lone_labels ? nodes_need : std::min(label_bar, nodes_need));
             if (leaf && label_bar == kNone && !options.allowed) {
                 least = first_bar(options.link, from.score, margins + begin, n - begin, found.k());
@@ -212,7 +221,9 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
                     labels[n_labels] = key_of(score, tree.label_order[place]);
                     n_labels += !options.allowed || options.allowed[place];
                 } else if (!options.open || options.open[child]) {
-                    nodes[n_nodes] = key_of(score, child);
+                    const bool waits = wait.scores && tree.n_children[child];
+                    nodes[n_nodes] = key_of(waits ? score - wait.lead : score, child);
+                    if (waits) wait.scores[child] = score;
                     n_nodes += !(score <= node_bar);
                 }
             }
@@ -277,9 +288,15 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
         margins = memory.own_margins.data();
     }
     const bool large = blocks.payload_start[blocks.n_blocks] > kLargePayload;
+    Wait waits;
+    if (options.max_nodes && options.lead > 0) {
+        memory.waiting.resize(static_cast<std::size_t>(tree.n_nodes));
+        waits = {options.lead, memory.waiting.data(), false};
+    }
     Key opened = 0;
     const auto open = [&](const Frontier& node) {
-        return expand(blocks, tree, options, query, margins, node, found,
+        waits.all = tree.even && tree.n_children[node.node] && tree.n_children[tree.first_child[node.node]];
+        return expand(blocks, tree, options, query, margins, waits, node, found,
                       [&](Key* keys, int n) { closed.put(keys, static_cast<int>(std::remove(keys, keys + n, opened) - keys)); },
                       [&] { return closed.needs(); });
     };
@@ -295,15 +312,20 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
         closed.taken_one();
         n_blocks += open(best);
         ++n_opened;
-        opened = key_of(best.score, best.node);
+        opened = key_of(best.score - (tree.n_children[best.node] ? waits.lead : 0.0f), best.node);
         open({0.0f, 0});
         opened = 0;
     } else {
         n_blocks = open({0.0f, 0});
     }
     while (!enough() && !closed.empty()) {
-        const Frontier next = closed.take_best();
-        if (next.score <= found.node_needs()) break;
+        Frontier next = closed.take_best();
+        if (waits.scores && tree.n_children[next.node]) next.score = waits.scores[next.node];
+        if (next.score <= found.node_needs()) {
+            if (!waits.scores) break;
+            ++n_opened;  // those behind it may be better
+            continue;
+        }
         if (large) ask_ahead(blocks, tree, query, closed);
         n_blocks += open(next);
         ++n_opened;
@@ -321,7 +343,7 @@ std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, con
         memory.next.clear();
         for (const Frontier& from : memory.frontier) {
             if (from.score <= found.node_needs()) continue;
-            n_blocks += expand(blocks, tree, options, query, memory.margins, from, found,
+            n_blocks += expand(blocks, tree, options, query, memory.margins, {}, from, found,
                                [&](const Key* keys, int n) {
                                    for (int i = 0; i < n; ++i) memory.next.push_back({score_of(keys[i]), number_of(keys[i])});
                                },

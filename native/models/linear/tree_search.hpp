@@ -25,6 +25,7 @@ struct SearchTree {
     const std::int64_t* first_block;
     bool root_of_nodes;                // the root has children, and none of them is a label
     bool lone_labels;                  // some nodes are labels
+    bool even;                         // the children of a node are all above others, or none is
     FeatureRows rows;                  // of the root's blocks, or of all if n_together says so; no blocks: there is no copy
     std::int64_t n_together;           // the first so many classifiers are scored together: the root's, or all of a small tree
 
@@ -39,6 +40,7 @@ struct SearchOptions {
     const std::uint8_t* open;       // per node (tree after tree): has an allowed label below; null: all
     float slack = 0;                // labels count as this much below their node's log score; 0: exact
     std::int64_t max_nodes = 0;     // best-first: stop after this many nodes below the root of each tree; 0: no limit
+    float lead = 0;                 // with max_nodes: a node above others stands in line as if its log score were so much lower
     std::int32_t n_sure = 0;        // labels that each tree of a forest is sure of, at most k_each; 0: all
 };
 
@@ -53,6 +55,7 @@ struct SearchMemory {
     std::vector<std::uint64_t> closed, ordered_nodes, ordered_labels;
     std::vector<Scored> best, bound;
     std::vector<float> own_margins, room;
+    std::vector<float> waiting;      // log scores of the nodes that wait longer
     const float* margins = nullptr;  // of the row's query under the classifiers that are scored together, if they are known already
 };
 

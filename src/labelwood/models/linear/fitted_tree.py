@@ -47,7 +47,8 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     feature_rank: the number of every column of x in the blocks. C: the cost that the classifiers were trained with.
     retired: labels that are never answered. kept_rows: the training rows, if the settings ask to keep them.
     slack, nodes: those of a search that is told nothing else; 0: exact. A node is opened only if it could better the
-    last of the k labels by a factor of e^slack; below the root of each tree, k + nodes of them at most.
+    last of the k labels by a factor of e^slack; below the root of each tree, k + nodes of them at most. Where their
+    number is limited, a node above other nodes counts lead less than its log score.
     """
 
     name = "linear-tree"
@@ -59,6 +60,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
     kept_rows: KeptRows | None = None
     slack: float = 0.0
     nodes: int = 0
+    lead: float = 0.0
     # What queries read again and again.
     _forest: _native.Forest = field(init=False, repr=False)
     _standing: Filter = field(init=False, repr=False)
@@ -167,7 +169,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         settings = self.settings
         n_found: int = self._forest.query(
             columns, values, settings.normalize, self._link, settings.beam, self._k_each(k), labels, scores,
-            self.slack, self._max_nodes(k), self._n_sure(k),
+            self.slack, self._max_nodes(k), self._n_sure(k), self.lead,
         )  # fmt: skip
         return n_found
 
@@ -190,7 +192,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         n_blocks = np.zeros(x.shape[0], np.int32)
         self._forest.top_k(
             rows.indptr, rows.indices, rows.data, self._link, beam, max_blocks, self._k_each(k), *answered,
-            top.labels, top.scores, n_blocks, n_threads or 0, slack, max_nodes, n_sure,
+            top.labels, top.scores, n_blocks, n_threads or 0, slack, max_nodes, n_sure, self.lead,
         )  # fmt: skip
         return top, n_blocks
 
@@ -257,6 +259,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
             "C": self.C,
             "slack": self.slack,
             "nodes opened beside one a label": self.nodes,
+            "lead of leaves": self.lead,
             "trees": len(self.trees),
             "nodes": int(sum(tree.n_nodes for tree in self.trees)),
             "leaves": len(sizes),
@@ -320,7 +323,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
 
     def facts(self) -> dict[str, Any]:
         """The cost of an error, given or chosen, and the bounds of the search."""
-        return {"C": self.C, "slack": self.slack, "nodes": self.nodes}
+        return {"C": self.C, "slack": self.slack, "nodes": self.nodes, "lead": self.lead}
 
     @classmethod
     def restore(
@@ -330,7 +333,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         cost = facts.get("C", settings.C)  # a folder of an earlier version has it among the parameters
         if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 < cost < np.inf:
             raise ModelFileError(f"linear-tree: the cost C must be a number above 0, but is {cost!r:.60}")
-        bounds = {name: facts.get(name, 0) for name in ("slack", "nodes")}  # earlier versions searched exactly
+        bounds = {name: facts.get(name, 0) for name in ("slack", "nodes", "lead")}  # earlier versions searched exactly
         for name, value in bounds.items():
             kinds = int if name == "nodes" else (int, float)
             if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < 2**31:

@@ -308,12 +308,12 @@ def _with_bound(state: FittedLinearTree, data: FitInput) -> FittedLinearTree:
     first = replace(state, trees=state.trees[:1], blocks=state.blocks[:1])
 
     def search(rows: sparse.csr_matrix, bound: SearchBound) -> TopK:
-        bounded = replace(first, slack=bound.slack, nodes=bound.nodes)
+        bounded = replace(first, slack=bound.slack, nodes=bound.nodes, lead=bound.lead)
         return bounded.predict(rows, ASKED_IN_SEARCH, settings.n_threads)
 
     bound = learned_bound(search, data.x, settings.seed, first.trees[0].max_depth)
     slack = bound.slack if len(state.trees) == 1 else FOREST_SLACK * bound.slack
-    return replace(state, slack=slack, nodes=bound.nodes)
+    return replace(state, slack=slack, nodes=bound.nodes, lead=bound.lead)
 
 
 def _rows_that_count(data: FitInput) -> FitInput:

@@ -13,10 +13,12 @@ from labelwood.topk import TopK
 
 @dataclass(frozen=True)
 class SearchBound:
-    """How much better than the last answer a node must seem (slack), and how many nodes beside one an answer open."""
+    """How much better than the last answer a node must seem (slack), how many nodes beside one an answer open, and by how
+    much less than their log score nodes above others count in their order (lead)."""
 
     slack: float
     nodes: int
+    lead: float = 0.0
 
 
 # Below it an exact search opens few blocks, and there is nothing to save.
@@ -37,6 +39,10 @@ LEAST_KEPT = 0.98
 NODES = (6, 10, 16, 24, 36, 54)
 MOST_NODES = 128
 LEAST_SCORE = 0.999
+# A node above others scores more than any of them will, so it is opened before leaves that are better than its own: of 50
+# nodes of a tree over 3,000,000 labels 45 were such nodes. With a lead of 1.5 its leaves come sooner: P@1/3/5 of test rows
+# 59.9/29.6/18.1 without and 61.0/45.1/29.0 with it, at 20 nodes.
+LEADS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 ROWS = 1000
 # Rows that were trained on are too easy. Without half of their features the share that stays is that of new rows or a
 # little smaller (slack 0.5: Rust-Commits 98.5% of 98.7%, Debian-Depends 97.9% of 97.9%, CVE-Products 99.2% of 99.4%).
@@ -47,24 +53,31 @@ def learned_bound(search: Search, x: sparse.csr_matrix, seed: int, depth: int = 
     """The tightest bound that keeps nearly all answers of some training rows that lost half of their features.
 
     depth: levels of nodes below the root. Every leaf wants a path of so many nodes, and several are tried on every
-    level; the easy rows that are asked here would not show it.
+    level; the easy rows that are asked here would not show it. With a lead fewer are tried.
     """
     rng = np.random.default_rng(seed)
     rows = x[np.sort(rng.permutation(x.shape[0])[:ROWS])]
     values = np.where(rng.random(rows.nnz) < FEATURES_KEPT, rows.data, 0).astype(np.float32)
     rows = sparse.csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
     rows.eliminate_zeros()
-    factor = max(1, depth) ** 2
+    depth = max(1, depth)
+    factor = depth**2
     without = search(rows, SearchBound(0.0, factor * MOST_NODES))
     best = 0.0
     for slack in SLACKS:
         if share_kept(without, search(rows, SearchBound(slack, factor * MOST_NODES))) < LEAST_KEPT:
             break
         best = slack
+    lead = 0.0
+    if depth > 1:
+        few = [search(rows, SearchBound(0.0, depth * NODES[0], one)) for one in LEADS]
+        lead = LEADS[int(np.argmax([score_kept(without, found) for found in few]))]
+    if lead:
+        factor = depth
     for nodes in (factor * fewest for fewest in NODES):
-        if score_kept(without, search(rows, SearchBound(0.0, nodes))) >= LEAST_SCORE:
-            return SearchBound(best, nodes)
-    return SearchBound(best, factor * MOST_NODES)
+        if score_kept(without, search(rows, SearchBound(0.0, nodes, lead))) >= LEAST_SCORE:
+            return SearchBound(best, nodes, lead)
+    return SearchBound(best, factor * MOST_NODES, lead)
 
 
 def share_kept(without: TopK, bounded: TopK) -> float:
