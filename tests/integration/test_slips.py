@@ -193,7 +193,7 @@ def test_the_best_answer_is_explained_without_a_label(tagger):
     assert tagger.explain("apple juice") == tagger.explain("apple juice", best)
 
 
-@pytest.mark.parametrize("name", ["n_trees", "bias", "CC"])
+@pytest.mark.parametrize("name", ["n_trees", "beam", "CC"])
 def test_parameters_of_one_model_need_its_name(name):
     with pytest.raises(ParamError, match=rf"has no parameter '{name}', and 'auto' may be one-vs-all or linear-tree"):
         lw.Tagger(model_params={name: 1}).fit(["red apple", "blue sea"], [["x"], ["y"]])
