@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import labelwood as lw
-from labelwood.errors import DataError
+from labelwood.errors import DataError, ParamError
 
 ROWS = [
     ("apple pie", "apple;dessert"),
@@ -191,6 +191,13 @@ def test_answers_are_shown_a_row_a_line():
 def test_the_best_answer_is_explained_without_a_label(tagger):
     best = tagger.predict(["apple juice"], k=1)[0][0][0]
     assert tagger.explain("apple juice") == tagger.explain("apple juice", best)
+
+
+@pytest.mark.parametrize("name", ["n_trees", "beam", "CC"])
+def test_parameters_of_one_model_need_its_name(name):
+    with pytest.raises(ParamError, match=rf"has no parameter '{name}', and 'auto' may be one-vs-all or linear-tree"):
+        lw.Tagger(model_params={name: 1}).fit(["red apple", "blue sea"], [["x"], ["y"]])
+    assert lw.Tagger(model_params={"C": 2.0}).fit(["red apple", "blue sea"], [["x"], ["y"]]).model_.C == 2.0
 
 
 def test_a_data_frame_is_no_list_of_texts():

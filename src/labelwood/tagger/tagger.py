@@ -63,7 +63,7 @@ from labelwood.vocabulary.vocabulary import Vocabulary
 FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
 USUAL_K = 5
-LINEAR_TREE = "linear-tree"
+ONE_VS_ALL, LINEAR_TREE = "one-vs-all", "linear-tree"
 BYTES_OF_CHARACTER = 4  # of a text while its words are counted: some 8 for a word, and 8 for its value
 _OF_MODEL = ("model", "seed", "n_threads", "features", "model_params")
 _OWN = (*_OF_MODEL, "assign", "keep_rows", "lang", "vocabulary", "name_rows")
@@ -193,6 +193,8 @@ class Tagger(Estimator):
                 raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")
         if self.model != AUTO:
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
+        else:
+            self._check_auto_params()
         naming.name_ids(label_names)
         vocabulary = opened(self.vocabulary)
         if vocabulary is not None:
@@ -312,6 +314,15 @@ class Tagger(Estimator):
     def label_table(self) -> list[LabelRow]:
         """Every label with its rows and its state: "in use", "new", "retired", "forbidden", "merged into ..."."""
         return label_table(self.fitted_)
+
+    def _check_auto_params(self) -> None:
+        """ParamError for a parameter that one of the models behind "auto" lacks: which it will be is not known yet."""
+        for name in (ONE_VS_ALL, LINEAR_TREE):
+            known = model_class(name).Parameters.ranges()
+            lacking = next((given for given in self.model_params or {} if given not in known), None)
+            if lacking is not None:
+                either = f"{AUTO!r} may be {ONE_VS_ALL} or {LINEAR_TREE}"
+                raise ParamError(f"Tagger: {name} has no parameter {lacking!r}, and {either}: name the model")
 
     def _new_model(self, recommended: str) -> Model[Any, Any]:
         """An untrained model with checked settings; recommended: what "auto" stands for."""
