@@ -22,7 +22,9 @@ from labelwood.models.neural.sampling import validation_split
 from labelwood.progress import SILENT
 from labelwood.tagger.trial_rows import trial_rows
 from labelwood.topk import TopK
+from labelwood.tuning.recipe import Recipe
 from labelwood.tuning.rungs import SearchRows
+from labelwood.tuning.tune import _purpose
 
 
 def drawn_groups(n_rows, seed=0):
@@ -183,6 +185,14 @@ def test_a_search_without_groups_takes_the_rows_that_it_always_took():
         assert rows.validation(fold).row_ids == tuple(map(str, np.sort(order[fold * n : (fold + 1) * n])))
         others = np.concatenate([order[(fold + 1) * n :], order[: fold * n]])
         assert rows.part(fold, 500).row_ids == tuple(map(str, np.sort(others[:500])))
+
+
+def test_trials_of_other_groups_are_not_taken_up_again():
+    x, y = made_rows(60)
+    recipe = Recipe("linear-tree", {"seed": 0})
+    purposes = [_purpose(recipe, Dataset(x, y, groups=groups)) for groups in (None, np.arange(60), np.arange(60) // 2)]
+    assert len({str(purpose) for purpose in purposes}) == 3
+    assert "groups" not in purposes[0]
 
 
 def test_a_split_keeps_groups_on_one_side():

@@ -289,15 +289,7 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
     if not y.nnz:
         raise DataError("no row has a label any more: there is nothing to train on")
     model = model_class(state.model.name)(**{**state.model.settings.as_dict(), "n_threads": n_threads})
-    groups = [None if group == NO_ID else group for group in rows.groups.tolist()]
-    data = named_rows(
-        state.words,
-        state.vocabulary,
-        x,
-        y,
-        state.label_names,
-        groups=groups if "groups" in rows.arrays else None,
-    )
+    data = named_rows(state.words, state.vocabulary, x, y, state.label_names, groups=_groups(rows))
     model.fit(data, progress=progress)
     texts = state.texts
     if texts is not None:
@@ -308,6 +300,13 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
         are_texts = None if state.name_counts is None else ~rows.are_names
         calibration = calibration_of(model, held, calibration.rule, are_texts)  # another model is sure of other things
     return replace(_settled(state, model.fitted_, rows.renumbered(), texts), calibration=calibration)
+
+
+def _groups(rows: KeptRows) -> list[int | None] | None:
+    """What tells the groups of the rows apart; None if there are none."""
+    if "groups" not in rows.arrays:
+        return None
+    return [None if group == NO_ID else group for group in rows.groups.tolist()]
 
 
 def _updated_tree(state: FittedTagger, removed: KeptRows, n_threads: int | None, progress: Progress) -> FittedTagger:
@@ -329,7 +328,7 @@ def _updated_tree(state: FittedTagger, removed: KeptRows, n_threads: int | None,
         )
     else:  # every earlier row was replaced
         tree = LinearTree(**{**tree.get_params(), "n_threads": n_threads})
-        tree.fit(Dataset(rows.x(width), y, label_names=names), progress=progress)
+        tree.fit(Dataset(rows.x(width), y, label_names=names, groups=_groups(rows)), progress=progress)
     return _settled(state, _recounted(tree.fitted_, y), rows, state.texts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from labelwood.data.dataset import Dataset
 from labelwood.data.fingerprint import data_fingerprint, texts_fingerprint
+from labelwood.data.groups import group_numbers
 from labelwood.errors import DataError
 from labelwood.models.base import SCORED_AT, Model
 from labelwood.progress import SILENT, Progress
@@ -158,6 +160,7 @@ def _purpose(recipe: Recipe, data: Dataset) -> dict[str, Any]:
     else:
         raise DataError(f"{data.source}: texts need label names")
     params = {name: value for name, value in recipe.params.items() if name != "n_threads"}
+    groups = None if data.groups is None else group_numbers(data.groups, data.n_rows)
     return {
         "version": __version__,
         "data": seen,
@@ -167,4 +170,5 @@ def _purpose(recipe: Recipe, data: Dataset) -> dict[str, Any]:
         "features": {name: list(v) if isinstance(v, (tuple, set)) else v for name, v in recipe.features.items()},
         "lang": recipe.lang,
         "vocabulary": None if recipe.vocabulary is None else len(recipe.vocabulary.ids),
+        **({} if groups is None else {"groups": zlib.crc32(groups.tobytes())}),
     }
