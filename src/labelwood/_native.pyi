@@ -237,12 +237,12 @@ class Forest:
 
     def __init__(self, blocks: list, trees: list, feature_rank: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], link: int, beam: int, max_blocks: int, k_each: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], open: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_blocks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], n_threads: int, slack: float = 0.0, max_nodes: int = 0, n_sure: int = 0) -> None:
+    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], link: int, beam: int, max_blocks: int, k_each: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], open: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], n_blocks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], n_threads: int, slack: float = 0.0, max_nodes: int = 0, n_sure: int = 0, lead: float = 0.0) -> None:
         """
         Fill labels, scores and blocks evaluated of every row by best-first (beam 0) or beam search.
         """
 
-    def query(self, columns: object, values: object, normalize: bool, link: int, beam: int, k_each: int, labels: object, scores: object, slack: float = 0.0, max_nodes: int = 0, n_sure: int = 0) -> int:
+    def query(self, columns: object, values: object, normalize: bool, link: int, beam: int, k_each: int, labels: object, scores: object, slack: float = 0.0, max_nodes: int = 0, n_sure: int = 0, lead: float = 0.0) -> int:
         """
         The number of labels found for one row given by columns and values; fills labels and scores.
         """

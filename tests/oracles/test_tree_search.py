@@ -77,7 +77,9 @@ class Searched:
         open_nodes = [np.isin(self.tree.labels_below(n), labels).any() for n in range(self.tree.n_nodes)]
         return allowed, np.array(open_nodes, np.uint8)
 
-    def search(self, k, beam=0, max_blocks=0, allowed=NOTHING, opened=NOTHING, n_threads=1, slack=0.0, max_nodes=0, lead=0.0):
+    def search(
+        self, k, beam=0, max_blocks=0, allowed=NOTHING, opened=NOTHING, n_threads=1, slack=0.0, max_nodes=0, lead=0.0
+    ):
         rows = twin.csr_rows(self.x)
         n = len(rows)
         labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)

@@ -271,7 +271,8 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
 
         max_blocks stops each tree's search after so many blocks, max_nodes after so many nodes below the root. slack
         (0: exact) takes labels below a closed node to be worth at most the node's log score minus slack, and so leaves
-        out nodes that would hardly matter. If nothing is given, all are as learned in training, else 0.
+        out nodes that would hardly matter. If nothing is given, all are as learned in training, else 0. The order of
+        nodes that max_nodes counts is as learned too: nodes above others come later than their scores say.
         """
         return self.fitted_.search(
             self._rows(x),
