@@ -16,7 +16,7 @@ from labelwood.models.ensemble import boosting, fitted, near_rows, network
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, ranks, with_unseen
 from labelwood.models.ensemble.label_words import LabelWords, without_qualifier, words_of
-from labelwood.models.ensemble.model import Ensemble
+from labelwood.models.ensemble.model import Ensemble, members_inside
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import N_NEAR, NearRows, row_codes
 from labelwood.models.ensemble.pairs import beside_each_other
@@ -239,6 +239,12 @@ def test_large_indexes_are_mapped_and_small_ones_compressed(data, tmp_path, monk
     np.testing.assert_array_equal(loaded.predict(data.x[:50], 5).scores, model.predict(data.x[:50], 5).scores)
     ours, theirs = model.fitted_.ranked.sides.near, loaded.fitted_.ranked.sides.near
     assert ours.values.tobytes() == theirs.values.tobytes()
+
+
+def test_every_view_has_one_tree(data):
+    both = checked_input(with_texts(data))
+    inside = members_inside(Ensemble(n_threads=1)._settings(), both)
+    assert [inside[view].settings.n_trees for view in ("words", "pairs", "characters")] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("most_small", [0, 8_000_000])
