@@ -12,11 +12,11 @@ import labelwood
 from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.matrices import normalized_rows
 from labelwood.metrics.propensity import inverse_propensity
-from labelwood.models.ensemble import boosting, near_rows, network
+from labelwood.models.ensemble import boosting, fitted, near_rows, network
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, ranks, with_unseen
 from labelwood.models.ensemble.label_words import LabelWords, without_qualifier, words_of
-from labelwood.models.ensemble.model import Ensemble
+from labelwood.models.ensemble.model import Ensemble, members_inside
 from labelwood.models.ensemble.name_phrases import NamePhrases
 from labelwood.models.ensemble.near_rows import N_NEAR, NearRows, row_codes
 from labelwood.models.ensemble.pairs import beside_each_other
@@ -25,6 +25,8 @@ from labelwood.models.ensemble.sides import Sides, column_names
 from labelwood.models.ensemble.text_view import largest_of_rows
 from labelwood.models.ensemble.together import Together
 from labelwood.models.fit_input import checked_input
+from labelwood.models.persistence import restored, state_of
+from labelwood.storage.compressed import compressed, expanded
 from labelwood.topk import TopK, empty
 
 N_LABELS, N_WORDS = 40, 200
@@ -237,6 +239,38 @@ def test_large_indexes_are_mapped_and_small_ones_compressed(data, tmp_path, monk
     np.testing.assert_array_equal(loaded.predict(data.x[:50], 5).scores, model.predict(data.x[:50], 5).scores)
     ours, theirs = model.fitted_.ranked.sides.near, loaded.fitted_.ranked.sides.near
     assert ours.values.tobytes() == theirs.values.tobytes()
+
+
+def test_every_view_has_one_tree(data):
+    both = checked_input(with_texts(data))
+    inside = members_inside(Ensemble(n_threads=1)._settings(), both)
+    assert [inside[view].settings.n_trees for view in ("words", "pairs", "characters")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("most_small", [0, 8_000_000])
+def test_large_members_are_mapped_and_small_ones_compressed(trained, data, tmp_path, monkeypatch, most_small):
+    monkeypatch.setattr(fitted, "_SMALL_MEMBERS", most_small)
+    kept = {name for name in trained.fitted_.arrays() if not name.startswith("ranked.")}
+    if most_small:
+        assert kept == {"weights", "members"}
+    else:
+        assert "members" not in kept
+        assert all(name == "weights" or name.startswith("member") for name in kept)
+    trained.save(tmp_path / "m")
+    loaded = labelwood.load(tmp_path / "m")
+    top, again = trained.predict(data.x[:50], 5), loaded.predict(data.x[:50], 5)
+    np.testing.assert_array_equal(again.labels, top.labels)
+    np.testing.assert_array_equal(again.scores, top.scores)
+    sizes = [sum(array.nbytes for array in model.fitted_.arrays().values()) for model in (loaded, trained)]
+    assert sizes[0] == sizes[1]
+
+
+def test_compressed_arrays_of_no_member_are_refused(trained):
+    fields, arrays = state_of(trained.fitted_)
+    inside = expanded(arrays["members"], "here")
+    arrays["members"] = compressed({**inside, "member9.bias": np.zeros(1, np.float32)})
+    with pytest.raises(ModelFileError, match=r"member9\.bias"):
+        restored(fields, arrays, "here")
 
 
 @pytest.mark.parametrize("mapped", ["near.", ["names."], None])

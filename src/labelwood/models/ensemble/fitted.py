@@ -20,10 +20,13 @@ from labelwood.models.fitted import Fitted
 from labelwood.models.mixing import MEMBER_LABELS, mixed, score_of
 from labelwood.models.persistence import restored, same_labels, state_of, without_labels
 from labelwood.models.registry import AUTO
-from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, part, prefixed, under
+from labelwood.storage.compressed import compressed, expanded
+from labelwood.storage.schema import PART, ArrayRule, Arrays, Schema, check_arrays, part, prefixed, under
 from labelwood.topk import TopK
 
 _RANKED = "ranked."
+_COMPRESSED = "members"
+_SMALL_MEMBERS = 8_000_000  # bytes of a ranker's members up to which they are compressed, above they are mapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,24 +126,39 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         """The weights, the arrays of every member, which it checks itself, and those of the ranked sides."""
         n_members = len(_saved_members(facts))
         weights = ArrayRule("float64", (n_members,), low=0, finite=True)
-        rules = {"weights": weights, **{_prefix(number): PART for number in range(n_members)}}
+        rules = {"weights": weights}
+        if facts.get("members_compressed"):  # earlier versions never did
+            rules[_COMPRESSED] = ArrayRule("uint8", ("n_compressed_members",))
+        else:
+            rules |= {_prefix(number): PART for number in range(n_members)}
         ranked = facts.get("ranked")  # folders of earlier versions have none
         return rules if ranked is None else rules | under(_RANKED, Ranked.schema(ranked))
 
     def arrays(self) -> Arrays:
         """The weights, the members' arrays and those of the ranked sides."""
         arrays: Arrays = {"weights": self.weights}
+        of_members = self._arrays_of_members()
+        arrays |= {_COMPRESSED: compressed(of_members)} if self._small(of_members) else of_members
+        return arrays if self.ranked is None else arrays | prefixed(_RANKED, self.ranked.arrays())
+
+    def _arrays_of_members(self) -> Arrays:
+        arrays: Arrays = {}
         for number, member in enumerate(self.members):
             of_member = state_of(member)[1]
             if same_labels(member, self.trained_on):  # they are in the folder already
                 of_member = without_labels(of_member)
             arrays |= prefixed(_prefix(number), of_member)
-        return arrays if self.ranked is None else arrays | prefixed(_RANKED, self.ranked.arrays())
+        return arrays
+
+    def _small(self, of_members: Arrays) -> bool:
+        """Whether the members are compressed, to be read into memory when the folder is loaded."""
+        return self.ranked is not None and sum(array.nbytes for array in of_members.values()) <= _SMALL_MEMBERS
 
     def facts(self) -> dict[str, Any]:
         """The manifest fields of every member, and what the ranked sides are."""
         return {
             "members": [state_of(member)[0] for member in self.members],
+            "members_compressed": self._small(self._arrays_of_members()),
             "ranked": None if self.ranked is None else self.ranked.facts(),
         }
 
@@ -153,6 +171,10 @@ class FittedEnsemble(Fitted[EnsembleParams]):
         if not np.all(weights > 0):
             raise ModelFileError(f"ensemble: every member has a weight above 0, but here {weights!r:.200}")
         members = []
+        if facts.get("members_compressed"):
+            of_members = expanded(arrays[_COMPRESSED], "ensemble")
+            check_arrays({_prefix(number): PART for number in range(len(weights))}, of_members, {}, "ensemble")
+            arrays = {**of_members, **arrays}
         for number, fields in enumerate(_saved_members(facts)):
             member = restored(fields, part(_prefix(number), arrays), f"member {number + 1}", trained_on)
             # A ranker says itself what its members see.

@@ -29,9 +29,6 @@ _TREES = {"words": 1, PAIRS: 1, CHARACTERS: 1}
 # YSO-Finna-en). Weights of one byte.
 _TREE = {"beam": 10, "weights": "int8"}
 _BY_LABEL = {"eps": 0.25, "max_passes": 20, "prune": 0.1}  # of one-vs-all inside: as accurate here, and small
-# With few labels trees are small: a second one of characters is worth it (CookingStackExchange, validation rows: P@5 of
-# the characters alone 31.0 in place of 30.6).
-_FEW_LABELS, _CHARACTERS_OF_FEW = 2000, 2
 _WORDS_ALONE = 3  # trees of words where there are neither texts to have other views of nor networks
 
 
@@ -96,7 +93,5 @@ def members_inside(settings: EnsembleParams, data: FitInput) -> dict[str, Planne
     alone = data.texts is None or settings.views == NO_VIEWS
     alone = alone and not has_network(data.x.shape[0], data.x.shape[1], data.n_labels)
     trees = {**_TREES, "words": _WORDS_ALONE} if alone else dict(_TREES)
-    if data.n_labels <= _FEW_LABELS:
-        trees[CHARACTERS] = _CHARACTERS_OF_FEW
     inside = {name: planned(settings, [_INSIDE], {"n_trees": n, **_TREE})[0] for name, n in trees.items()}
     return {**inside, "by label": planned(replace(settings, settings=None), ["one-vs-all"], _BY_LABEL)[0]}
