@@ -19,6 +19,7 @@ struct Kernels {
     int (*solve)(const SolveTask&, const SolveOptions&, const SolveScratch&);
     void (*score_block)(const WeightBlocks&, std::int64_t, const Query&, float*);
     void (*score_feature_rows)(const WeightBlocks&, const FeatureRows&, const Query&, float*, float*);
+    void (*score_chosen)(const WeightBlocks&, const FeatureRows&, const Query&, const ChosenChildren&, const ChosenRoom&, float*);
     void (*ask_for_words)(const WeightBlocks&, std::int64_t, const Query&);
     void (*ask_for_codes)(const WeightBlocks&, std::int64_t, const Query&);
     int (*at_least)(const float*, int, float, std::uint8_t*);
@@ -43,6 +44,8 @@ struct Kernels {
     int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
     void score_feature_rows(const WeightBlocks&, const FeatureRows&, const Query&, float*, float*);             \
+    void score_chosen(const WeightBlocks&, const FeatureRows&, const Query&, const ChosenChildren&,             \
+                      const ChosenRoom&, float*);                                                               \
     void ask_for_words(const WeightBlocks&, std::int64_t, const Query&);                                        \
     void ask_for_codes(const WeightBlocks&, std::int64_t, const Query&);                                        \
     int at_least(const float*, int, float, std::uint8_t*);                                                      \

@@ -12,7 +12,7 @@ from labelwood.models.linear.linear_tree_params import LinearTreeParams
 from labelwood.models.neural.elias import tree_votes
 from labelwood.models.neural.elias.calibration import RegressionTree, Scoring
 from labelwood.models.neural.elias.search import UnitRows
-from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, trained_forests
+from labelwood.models.neural.elias.tree_votes import TreeVotes, chosen_weight, fewest_nodes, trained_forests
 from labelwood.models.persistence import restored, state_of
 from labelwood.progress import SILENT
 from labelwood.report.elias_parts import part_answers
@@ -116,10 +116,52 @@ def test_votes_survive_saving(rows, voting, tmp_path):
     trees = fields["facts"]["trees"]
     (model,) = trees["models"]
     smaller = {**model, "shape": {**model["shape"], "n_labels": 39}}
-    wrong = [{"weight": 0.0}, {"weight": 2.0}, {"models": []}, {"models": [{}]}, {"models": [smaller]}, {"models": {}}]
+    wrong = [
+        {"nodes": -1},
+        {"nodes": 1.5},
+        {"weight": 0.0},
+        {"weight": 2.0},
+        {"models": []},
+        {"models": [{}]},
+        {"models": [smaller]},
+        {"models": {}},
+    ]
     for damaged in (None, {"weight": 0.5}, *({**trees, **part} for part in wrong)):
         with pytest.raises(ModelFileError, match="trees"):
             restored({**fields, "facts": {**fields["facts"], "trees": damaged}}, arrays, "here")
+
+
+def test_votes_of_earlier_versions_had_no_limit(rows, voting):
+    fields, arrays = state_of(voting.fitted_)
+    facts = {**fields["facts"], "trees": {k: v for k, v in fields["facts"]["trees"].items() if k != "nodes"}}
+    assert restored({**fields, "facts": facts}, arrays, "here").votes.nodes == 0
+
+
+def test_a_limit_of_the_nodes_holds_for_a_row_alone_and_in_a_batch(rows):
+    x, y = rows
+    forests = trained_forests(x, y, [60], LinearTreeParams(n_trees=2, max_leaf=2, arity=8, n_threads=1), SILENT)
+    few, all_of_them = TreeVotes(forests, 0.5, 4), TreeVotes(forests, 0.5)
+    top = few.given(x[:30])
+    n_named = (top.labels >= 0).sum(axis=1)
+    assert n_named.max() < (all_of_them.given(x[:30]).labels >= 0).sum(axis=1).min()
+    for row in range(30):
+        alone = few.given(x[row])
+        np.testing.assert_array_equal(alone.labels[0], top.labels[row])
+        np.testing.assert_array_equal(alone.scores[0], top.scores[row])
+    named, unnamed = int(top.labels[0, 0]), int(np.setdiff1d(np.arange(40), top.labels[0])[0])
+    assert few.explain(x[0], named).score == pytest.approx(float(top.scores[0, 0]))
+    assert few.explain(x[0], unnamed).score == 0
+
+
+def test_the_fewest_nodes_that_lose_nothing_are_chosen(rows, monkeypatch):
+    x, y = rows
+    forests = trained_forests(x, y, [60], LinearTreeParams(n_trees=2, max_leaf=2, arity=2, n_threads=1), SILENT)
+    monkeypatch.setattr(tree_votes, "VOTED_NODES", (1, 1000))
+    assert fewest_nodes(forests, x, y) == 1000
+    monkeypatch.setattr(tree_votes, "VOTED_NODES", (1,))
+    assert fewest_nodes(forests, x, y) == 0
+    monkeypatch.setattr(tree_votes, "MOST_LOST", 100.0)
+    assert fewest_nodes(forests, x, y) == 1
 
 
 def test_two_views_are_averaged(rows):
@@ -173,6 +215,7 @@ def test_the_ranker_of_a_part_judges_what_trees_name(rows, tmp_path, n_models):
     state = model.fitted_
     assert state.judges_votes
     assert state.votes is not None
+    assert model.structure()["nodes opened of a linear tree"] == state.votes.nodes
     assert state.votes.weight > 0  # they stay, whatever they weigh
     told = state.votes.given(x[:20])
     units = UnitRows(x[:20])

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -235,18 +236,35 @@ void block_margins(const BlocksHolder& blocks, std::int64_t block, In<std::int32
     for (std::int64_t c = 0; c < n; ++c) margins(static_cast<std::size_t>(c)) = scores[c];
 }
 
-// The margins of some classifiers of every row.
+// A copy of all blocks in the order of the features.
+struct ByFeatureHolder {
+    FeatureRowsArrays rows;
+
+    explicit ByFeatureHolder(const BlocksHolder& blocks) {
+        const WeightBlocks& view = blocks.view;
+        for (std::int64_t b = 0; b + 1 < view.n_blocks; ++b)
+            if (view.child_start[b + 1] != (b + 1) * view.child_start[1]) throw nb::value_error("the blocks differ in size");
+        WithoutGil released;
+        rows = made_feature_rows(view, view.n_blocks, false);
+    }
+};
+
+// The margins of some classifiers of every row. by_feature: a copy of the same blocks, or none.
 void margins_of(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t> indices, In<float> data, In2<std::int32_t> places,
-                Out2<float> margins, int n_threads) {
+                Out2<float> margins, int n_threads, const ByFeatureHolder* by_feature) {
     check_rows(indptr, indices, data, blocks.view.n_features);
     if (places.shape(0) != indptr.size() - 1 || margins.shape(0) != places.shape(0) || margins.shape(1) != places.shape(1))
         throw nb::value_error("places and margins must have one row per query");
     const std::int64_t n_places = blocks.view.child_start[blocks.view.n_blocks];
     for (std::size_t i = 0; i < places.shape(0) * places.shape(1); ++i)
         if (places.data()[i] < -1 || places.data()[i] >= n_places) throw nb::value_error("no such classifier");
+    const FeatureRows rows = by_feature ? by_feature->rows.view() : FeatureRows{};
+    if (by_feature && (rows.n_blocks != blocks.view.n_blocks || by_feature->rows.start.size() != static_cast<std::size_t>(blocks.view.n_features) + 1 ||
+                       !std::equal(rows.child_start, rows.child_start + rows.n_blocks + 1, blocks.view.child_start)))
+        throw nb::value_error("the copy is none of these blocks");
     WithoutGil released;
     shortlist_margins(blocks.view, static_cast<std::int64_t>(indptr.size()) - 1, indptr.data(), indices.data(), data.data(),
-                      static_cast<std::int64_t>(places.shape(1)), places.data(), n_threads, margins.data());
+                      static_cast<std::int64_t>(places.shape(1)), places.data(), by_feature ? &rows : nullptr, n_threads, margins.data());
 }
 
 // Shortlists with the best classifiers of every row added, and the margins of all.
@@ -305,7 +323,8 @@ void bind_linear(nb::module_& m) {
         .def("block_margins", &block_margins, nb::arg("block"), nb::arg("features"), nb::arg("values"), nb::arg("margins"),
              "Fill margins with those of one row under all classifiers of a block.")
         .def("margins_of", &margins_of, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("places"), nb::arg("margins"),
-             nb::arg("n_threads"), "Fill margins with those of the classifiers `places` (n, m) of every row; 0 where a place is -1.")
+             nb::arg("n_threads"), nb::arg("by_feature").none() = nb::none(),
+             "Fill margins with those of the classifiers `places` (n, m) of every row; 0 where a place is -1.")
         .def("judge", &judge, nb::arg("order"), nb::arg("place"), nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("labels"),
              nb::arg("log_p"), nb::arg("unknown_log_p"), nb::arg("out_labels"), nb::arg("out_log_p"), nb::arg("margins"), nb::arg("n_threads"),
              "Fill in shortlists (n, room) with the best classifiers' labels added, their log p, and the margins of all.")
@@ -314,6 +333,8 @@ void bind_linear(nb::module_& m) {
         .def("next_level", &reach, nb::arg("first_node"), nb::arg("first_child"), nb::arg("first_block"), nb::arg("link"), nb::arg("indptr"),
              nb::arg("indices"), nb::arg("data"), nb::arg("n_threads"), nb::arg("nodes"), nb::arg("scores"), nb::arg("next_nodes"),
              nb::arg("next_scores"), "Fill next_nodes and next_scores with the best children of every row's nodes of one level.");
+    nb::class_<ByFeatureHolder>(m, "BlocksByFeature", "A copy of blocks of equal size (but for the last) in the order of the features.")
+        .def(nb::init<const BlocksHolder&>(), nb::arg("blocks"));
     nb::class_<TreeHolder>(m, "SearchTree", "A label tree whose nodes own weight blocks.")
         .def(nb::init<const BlocksHolder&, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int32_t>, In<std::int64_t>, std::int64_t>(),
              nb::arg("blocks"), nb::arg("first_child"), nb::arg("n_children"), nb::arg("first_label"), nb::arg("n_labels_in"),

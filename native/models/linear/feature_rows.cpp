@@ -1,9 +1,11 @@
 #include "models/linear/feature_rows.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "interrupt.hpp"
+#include "levels.hpp"
 
 namespace lw {
 namespace {
@@ -81,6 +83,28 @@ private:
 FeatureRows FeatureRowsArrays::view() const {
     if (empty()) return {};
     return {static_cast<std::int32_t>(child_start.size() - 1), child_start.data(), start.data(), bytes.data()};
+}
+
+void chosen_margins(const WeightBlocks& blocks, const FeatureRows& rows, const Query& query, std::int64_t n, const std::int32_t* places,
+                    ChosenMemory& memory, float* margins) {
+    memory.block.clear();
+    memory.start.clear();
+    memory.child.clear();
+    const std::int64_t each = rows.child_start[1];
+    for (std::int64_t j = 0; j < n; ++j) {
+        const auto block = static_cast<std::int32_t>(std::min<std::int64_t>(places[j] / each, rows.n_blocks - 1));
+        if (memory.block.empty() || memory.block.back() != block) {
+            memory.block.push_back(block);
+            memory.start.push_back(static_cast<std::int32_t>(j));
+        }
+        memory.child.push_back(static_cast<std::uint8_t>(places[j] - rows.child_start[block]));
+    }
+    memory.start.push_back(static_cast<std::int32_t>(n));
+    memory.rows.resize(2 * memory.block.size());
+    memory.chosen.resize(memory.rows.size());
+    memory.codes.resize(memory.rows.size());
+    const ChosenChildren chosen{static_cast<std::int32_t>(memory.block.size()), memory.block.data(), memory.start.data(), memory.child.data()};
+    kernels().score_chosen(blocks, rows, query, chosen, {memory.rows.data(), memory.chosen.data(), memory.codes.data()}, margins);
 }
 
 FeatureRowsArrays made_feature_rows(const WeightBlocks& blocks, std::int64_t n_blocks, bool join) {

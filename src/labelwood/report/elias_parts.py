@@ -14,7 +14,6 @@ from labelwood.models.neural.elias.calibration import Scoring, log_q, voted_scor
 from labelwood.models.neural.elias.fitted import FittedELIAS
 from labelwood.models.neural.elias.ranker import Ranker, narrowed
 from labelwood.models.neural.elias.search import CHUNK, LearnedIndex, top_of
-from labelwood.models.neural.elias.tree_votes import TreeVotes
 from labelwood.topk import TopK
 
 PLACES = 100
@@ -88,7 +87,8 @@ def _ranked(
     if state.votes is not None:
         voters = state.votes
         if len(state.members) > 1:  # as a model with one index has them: of each forest the first tree
-            voters = TreeVotes(tuple(_first_tree(forest) for forest in voters.forests), voters.weight)
+            firsts = tuple(_first_tree(forest) for forest in voters.forests)
+            voters = replace(voters, forests=firsts)
         voted = voters.added(rows, labels, np.where(labels < 0, 0.0, scores), n_threads)
         yield "+ vote of linear trees", TopK(*top_of(*voted, PLACES))
 

@@ -174,29 +174,58 @@ void shortlist_products(std::int64_t n_rows, std::int64_t room, std::int64_t dim
     });
 }
 
+namespace {
+
+// The classifiers that one row asks for: (classifier, place in the row) in the order of the classifiers and so of their blocks.
+struct Wanted {
+    std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+    std::vector<std::int32_t> classifiers;
+    std::vector<float> margins;
+    ChosenMemory chosen;
+};
+
+void margins_by_feature(const WeightBlocks& blocks, const FeatureRows& rows, const Query& query, Wanted& wanted, float* out) {
+    wanted.classifiers.clear();
+    for (const auto& pair : wanted.pairs) wanted.classifiers.push_back(pair.first);
+    wanted.margins.resize(wanted.pairs.size());
+    chosen_margins(blocks, rows, query, static_cast<std::int64_t>(wanted.pairs.size()), wanted.classifiers.data(), wanted.chosen, wanted.margins.data());
+    for (std::size_t i = 0; i < wanted.pairs.size(); ++i) out[wanted.pairs[i].second] = wanted.margins[i];
+}
+
+void margins_by_block(const WeightBlocks& blocks, const Query& query, const Wanted& wanted, float* out) {
+    alignas(64) float scores[kMaxChildren];
+    const std::int64_t* ends = blocks.child_start + 1;
+    const auto& pairs = wanted.pairs;
+    for (std::size_t i = 0; i < pairs.size();) {
+        const std::int64_t b = std::upper_bound(ends, ends + blocks.n_blocks, static_cast<std::int64_t>(pairs[i].first)) - ends;
+        kernels().score_block(blocks, b, query, scores);
+        for (; i < pairs.size() && pairs[i].first < ends[b]; ++i) out[pairs[i].second] = scores[pairs[i].first - blocks.child_start[b]];
+    }
+}
+
+}  // namespace
+
 void shortlist_margins(const WeightBlocks& blocks, std::int64_t n_rows, const std::int64_t* indptr, const std::int32_t* indices,
-                       const float* data, std::int64_t room, const std::int32_t* places, int n_threads, float* margins) {
-    const Kernels& kernel = kernels();
+                       const float* data, std::int64_t room, const std::int32_t* places, const FeatureRows* by_feature, int n_threads,
+                       float* margins) {
     if (n_threads < 1) n_threads = max_threads();
-    // (classifier, place in the row) pairs of one row, in the order of the classifiers and so of their blocks
-    std::vector<std::vector<std::pair<std::int32_t, std::int32_t>>> wanted(static_cast<std::size_t>(std::clamp<std::int64_t>(n_rows, 1, n_threads)));
-    parallel_for(n_rows, static_cast<int>(wanted.size()), 4, [&](std::int64_t row, int thread) {
-        auto& pairs = wanted[static_cast<std::size_t>(thread)];
-        pairs.clear();
+    std::vector<Wanted> memory(static_cast<std::size_t>(std::clamp<std::int64_t>(n_rows, 1, n_threads)));
+    parallel_for(n_rows, static_cast<int>(memory.size()), 4, [&](std::int64_t row, int thread) {
+        Wanted& wanted = memory[static_cast<std::size_t>(thread)];
+        wanted.pairs.clear();
         const std::int32_t* own = places + row * room;
         float* out = margins + row * room;
         for (std::int64_t j = 0; j < room; ++j) {
             out[j] = 0.0f;
-            if (own[j] >= 0) pairs.emplace_back(own[j], static_cast<std::int32_t>(j));
+            if (own[j] >= 0) wanted.pairs.emplace_back(own[j], static_cast<std::int32_t>(j));
         }
-        std::sort(pairs.begin(), pairs.end());
-        alignas(64) float scores[kMaxChildren];
+        if (wanted.pairs.empty()) return;
+        std::sort(wanted.pairs.begin(), wanted.pairs.end());
         const Query query{static_cast<std::int32_t>(indptr[row + 1] - indptr[row]), indices + indptr[row], data + indptr[row]};
-        const std::int64_t* ends = blocks.child_start + 1;
-        for (std::size_t i = 0; i < pairs.size();) {
-            const std::int64_t b = std::upper_bound(ends, ends + blocks.n_blocks, static_cast<std::int64_t>(pairs[i].first)) - ends;
-            kernel.score_block(blocks, b, query, scores);
-            for (; i < pairs.size() && pairs[i].first < ends[b]; ++i) out[pairs[i].second] = scores[pairs[i].first - blocks.child_start[b]];
+        if (by_feature) {
+            margins_by_feature(blocks, *by_feature, query, wanted, out);
+        } else {
+            margins_by_block(blocks, query, wanted, out);
         }
     });
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/linear/blocks.hpp"
+#include "models/linear/feature_rows.hpp"
 #include "topk.hpp"
 
 namespace lw {
@@ -54,8 +55,10 @@ void narrow_row(std::int64_t room, const std::int32_t* labels, const float* log_
 void shortlist_products(std::int64_t n_rows, std::int64_t room, std::int64_t dim, const std::int32_t* labels, const float* vectors,
                         const float* weights, const float* bias, int n_threads, float* out);
 
-// margins[r, j] of the classifier places[r, j] (-1: padding, margin 0), evaluated block by block.
+// margins[r, j] of the classifier places[r, j] (-1: padding, margin 0), evaluated block by block, or feature by feature where
+// there is a copy of all blocks in that order (by_feature; null: none): the same bits.
 void shortlist_margins(const WeightBlocks& blocks, std::int64_t n_rows, const std::int64_t* indptr, const std::int32_t* indices,
-                       const float* data, std::int64_t room, const std::int32_t* places, int n_threads, float* margins);
+                       const float* data, std::int64_t room, const std::int32_t* places, const FeatureRows* by_feature, int n_threads,
+                       float* margins);
 
 }  // namespace lw

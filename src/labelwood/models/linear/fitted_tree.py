@@ -83,10 +83,13 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
 
     # answering
 
-    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None) -> TopK:
-        """The k best labels of every row, retired ones left out."""
+    def predict(self, x: sparse.csr_matrix, k: int, n_threads: int | None = None, max_nodes: int = 0) -> TopK:
+        """The k best labels of every row, retired ones left out.
+
+        max_nodes: nodes of each tree that are opened below its root, at most; 0: as many as the state wants.
+        """
         return self._searched(
-            x, k, self.settings.beam, self._standing, slack=self.slack, max_nodes=self._max_nodes(k),
+            x, k, self.settings.beam, self._standing, slack=self.slack, max_nodes=max_nodes or self._max_nodes(k),
             n_sure=self._n_sure(k), n_threads=n_threads,
         )[0]  # fmt: skip
 
@@ -140,8 +143,8 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
             labels, scores, n_found = top.labels[0], top.scores[0], int((top.labels[0] >= 0).sum())
         return (labels, scores) if n_found == k else (labels[:n_found], scores[:n_found])
 
-    def one_row(self, x: Any, k: Any) -> TopK | None:
-        """The answer for a plain float32 CSR row without the checks and copies that a batch needs; else None."""
+    def one_row(self, x: Any, k: Any, max_nodes: int = 0) -> TopK | None:
+        """What `predict` gives for a plain float32 CSR row, without a batch's checks and copies; else None."""
         if (
             self._standing is not _NO_FILTER
             or type(x) not in (sparse.csr_matrix, sparse.csr_array)
@@ -154,7 +157,7 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
             return None
         n = x.indptr[1]  # scipy may keep arrays longer than the row
         top = empty(1, k)
-        n_found = self._asked(x.indices[:n], x.data[:n], top.labels[0], top.scores[0], k)
+        n_found = self._asked(x.indices[:n], x.data[:n], top.labels[0], top.scores[0], k, max_nodes)
         return top if n_found >= 0 else None
 
     def _asked(
@@ -164,12 +167,13 @@ class FittedLinearTree(Fitted[LinearTreeParams]):
         labels: Int32,
         scores: npt.NDArray[np.float32],
         k: int,
+        max_nodes: int = 0,
     ) -> int:
         """How many labels were found and written for a row; -1 if the row needs the general way."""
         settings = self.settings
         n_found: int = self._forest.query(
             columns, values, settings.normalize, self._link, settings.beam, self._k_each(k), labels, scores,
-            self.slack, self._max_nodes(k), self._n_sure(k), self.lead,
+            self.slack, max_nodes or self._max_nodes(k), self._n_sure(k), self.lead,
         )  # fmt: skip
         return n_found
 

@@ -270,6 +270,7 @@ class FittedELIAS(Fitted[ELIASParams]):
             "weight of the calibration tree": scoring.weight,
             "linear trees": 0 if self.votes is None else self.votes.n_trees,
             "weight of the linear trees": 0.0 if self.votes is None else self.votes.weight,
+            "nodes opened of a linear tree": 0 if self.votes is None else self.votes.nodes,
         }
 
     def pruned(self, threshold: float | None, top: int | None, renormalize: bool) -> FittedELIAS:

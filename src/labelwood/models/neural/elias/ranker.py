@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +43,7 @@ UNKNOWN_LOG_P = -20.0  # of a label that joins an empty shortlist
 RANKER_SHORTLIST = 100  # labels of a training row that become negatives
 # Numbers of x times labels up to which costs are tried: a minute or two.
 CHEAP_WORK = 1e10
+LARGE_BLOCKS = 16_000_000  # bytes of weights, above which a row alone reads a copy in the order of the features
 COST_FACTORS = (1.0, 0.5, 2.0, 0.25)  # of equally good ones the first
 
 
@@ -71,8 +74,19 @@ class Ranker:
         rows = ranked_rows(x, self.feature_rank, True)
         margins = np.empty(labels.shape, np.float32)
         places = self.place[labels]
-        self.blocks.native.margins_of(rows.indptr, rows.indices, rows.data, places, margins, n_threads or 0)
+        by_feature = self._by_feature if len(labels) == 1 and self._is_large else None
+        self.blocks.native.margins_of(rows.indptr, rows.indices, rows.data, places, margins, n_threads or 0, by_feature)
         return told_margins(margins, self.loss)
+
+    @cached_property
+    def _is_large(self) -> bool:
+        """True if the blocks do not fit into the caches: a shortlist touches a third of them, each in many places."""
+        return bool(self.blocks.arrays["payload"].nbytes > LARGE_BLOCKS)
+
+    @cached_property
+    def _by_feature(self) -> Any:
+        """A copy of the blocks in the order of the features, made for the first row that comes alone."""
+        return _native.BlocksByFeature(self.blocks.native)
 
     def best(self, x: sparse.csr_matrix | UnitRows, k: int, n_threads: int | None = None) -> TopK:
         """The k labels with the largest margins of every row."""

@@ -51,7 +51,14 @@ from labelwood.models.neural.elias.sizes import (
     ranker_candidates,
     voting_trees,
 )
-from labelwood.models.neural.elias.tree_votes import Scored, TreeVotes, chosen_weight, trained_forests, votes_of
+from labelwood.models.neural.elias.tree_votes import (
+    Scored,
+    TreeVotes,
+    chosen_weight,
+    fewest_nodes,
+    trained_forests,
+    votes_of,
+)
 from labelwood.models.neural.elias.zero_shot import ZeroShot, fit_zero_shot, spoken
 from labelwood.models.neural.runtime import require_torch
 from labelwood.storage.schema import Arrays
@@ -284,7 +291,9 @@ def _choose(
     counts = np.bincount(data.y[read.trained].indices, minlength=data.n_labels).astype(np.int64)
     most = ranked_labels(settings, data.n_labels)
     trial = _trial_forests(settings, data, read) if settings.ranker and settings.trees != 0 else ()
-    voted = votes_of(trial, kept_rows, settings.n_threads) if trial and most is not None else None
+    needed = bool(trial) and most is not None
+    nodes = fewest_nodes(trial, kept_rows, kept_y, settings.n_threads) if needed else 0
+    voted = votes_of(trial, kept_rows, settings.n_threads, nodes) if needed else None
     choices = [
         _chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings, most, voted, seen[read.kept])
         for index, seen in indexes
@@ -292,7 +301,7 @@ def _choose(
     scored = mean_scores([scores for _, scores in choices])
     votes = None
     if trial:
-        votes, scored = _votes(settings, data, read, scored, trial, needed=voted is not None)
+        votes, scored = _votes(settings, data, read, scored, trial, nodes, needed=needed)
     pairs = held_out(scored[0], scored[1].astype(np.float32), None, kept_y)
     if zero_shot is not None:
         zero_shot = zero_shot.on_the_scale_of(scored[1], pairs.truth)
@@ -330,16 +339,18 @@ def _votes(
     read: ReadRows,
     scored: Scored,
     trial: tuple[FittedLinearTree, ...],
+    nodes: int,
     *,
     needed: bool,
 ) -> tuple[TreeVotes | None, Scored]:
     """(linear trees that vote, if the rows held out want them or they are needed; what these rows score then)."""
     rows, y, kept = read.rows, data.y, read.kept
-    weight = chosen_weight(trial, rows[kept], y[kept], scored, settings.n_threads, needed=needed)
+    weight = chosen_weight(trial, rows[kept], y[kept], scored, settings.n_threads, nodes=nodes, needed=needed)
     if not weight:
         return None, scored
     forests = trained_forests(rows, y, read.views, _of_trees(settings, data.n_labels), data.progress, data.groups)
-    return TreeVotes(forests, weight), TreeVotes(trial, weight).added(rows[kept], *scored, settings.n_threads)
+    told = TreeVotes(trial, weight, nodes).added(rows[kept], *scored, settings.n_threads)
+    return TreeVotes(forests, weight, nodes), told
 
 
 def _chosen_scoring(
