@@ -13,11 +13,11 @@ CALLS = Path(__file__).with_name("interrupted_calls.py")
 CASES = tuple(runpy.run_path(str(CALLS))["CASES"])
 # Seconds from the signal to the exception: 0.1 on a quiet machine (0.3 is promised), more if others use the processors.
 MOST_SECONDS = 1.0
+# One attempt may meet a moment when others have the processors; a call that does not look for Ctrl-C fails in all of them.
+ATTEMPTS = 3
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to a whole group of processes")
-@pytest.mark.parametrize("case", CASES)
-def test_a_native_call_stops_at_ctrl_c(case, record_property):
+def seconds_to_stop(case):
     with subprocess.Popen([sys.executable, CALLS, case], stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout.readline() == "begin\n"
@@ -28,6 +28,14 @@ def test_a_native_call_stops_at_ctrl_c(case, record_property):
         finally:
             child.kill()
     assert rest == "works\n"
-    seconds = float(said) - sent
-    record_property("seconds", seconds)
-    assert seconds < MOST_SECONDS
+    return float(said) - sent
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to a whole group of processes")
+@pytest.mark.parametrize("case", CASES)
+def test_a_native_call_stops_at_ctrl_c(case, record_property):
+    attempts = []
+    while not attempts or (attempts[-1] >= MOST_SECONDS and len(attempts) < ATTEMPTS):
+        attempts.append(seconds_to_stop(case))
+    record_property("seconds", attempts)
+    assert min(attempts) < MOST_SECONDS, attempts

@@ -168,7 +168,7 @@ def test_a_cluster_file_makes_the_tree(tmp_path):
         ("0\ta\n1\ta\n0\tb\n", "line 3: '0' already has line 1"),
         ("0\ta\n1\ta\na\tb\nb\ta\n", "is below itself"),
         ("# nothing\n", "is empty"),
-        (None, "cannot be read"),
+        (None, "no such file"),
     ],
 )
 def test_a_bad_hierarchy_is_refused(tmp_path, text, message):

@@ -29,7 +29,7 @@ def test_sizes_agree_with_the_statistics(data_file, name):
     assert (test.n_rows, test.n_features, test.n_labels) == (known["n_test"], known["D"], known["L"])
     train = lw.read(folder)  # the folder's one training file
     assert (train.n_rows, train.n_features, train.n_labels) == (known["n_train"], known["D"], known["L"])
-    assert train.notes == ()
+    assert train.notes == (f"{folder}: its training file train.txt.gz is read",)
     labels_a_row = (train.y.nnz + test.y.nnz) / (train.n_rows + test.n_rows)
     assert round(labels_a_row, 2) == known["avg_labels_per_pt"]
     assert len(train.label_names) == known["L"]
