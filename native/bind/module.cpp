@@ -18,6 +18,10 @@ void run_signal_handlers() {
 }  // namespace
 
 NB_MODULE(_native, m) {
+#ifndef LW_SANITIZED
+    // A daemon thread that still holds a model when the program ends is no fault of the program: users are not told of it.
+    nb::set_leak_warnings(false);
+#endif
     m.doc() = "labelwood's C++ kernels: plain arrays in and out; the Python modules around it hold the policy.";
     m.def("max_threads", &lw::max_threads, "The number of threads that a call with n_threads=0 uses.");
     lw::set_interrupt_check(run_signal_handlers);
