@@ -13,7 +13,7 @@ CALLS = Path(__file__).with_name("interrupted_calls.py")
 CASES = tuple(runpy.run_path(str(CALLS))["CASES"])
 # Seconds from the signal to the exception: 0.1 on a quiet machine (0.3 is promised), more if others use the processors.
 MOST_SECONDS = 1.0
-# One attempt may meet a moment when others have the processors; a call that does not look for Ctrl-C fails in all of them.
+# One attempt may meet a moment when others have the processors; a call that never looks for Ctrl-C fails in all.
 ATTEMPTS = 3
 
 
