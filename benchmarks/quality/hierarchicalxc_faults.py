@@ -1,7 +1,7 @@
 """Print what each fault of the published HierarchicalXC costs on Bibtex: plain node classifiers, one fault at a time.
 
 usage: python benchmarks/quality/hierarchicalxc_faults.py [FOLDER with train.txt.gz and test.txt.gz]
-The table of docs/methods/hierarchicalxc.md is its output (needs scikit-learn; about a minute of CPU time).
+The table of docs/measurements/hierarchicalxc.md is its output (needs scikit-learn; about a minute of CPU time).
 """
 
 from __future__ import annotations

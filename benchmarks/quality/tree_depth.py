@@ -1,7 +1,7 @@
 """Print how deep labels lie in interpolated trees of a synthetic Zipf problem, for a grid of balance ratios.
 
 usage: python benchmarks/quality/tree_depth.py [--labels 1000] [--rows 20000] [--leaf 1] [--seeds 3]
-The table of docs/methods/label-trees.md is its output with the defaults (a few seconds).
+The table of docs/measurements/label-trees.md is its output with the defaults (a few seconds).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def test_classic_baselines_are_as_published(data_file, model, name, settings, pr
 
 @pytest.mark.slow
 def test_dxml_as_published_is_as_its_page_says(data_file):
-    """The first of the ten splits of Bibtex behind docs/methods/presets.md: 62.93 / 36.99 / 27.02 on average."""
+    """The first of the ten splits of Bibtex behind docs/measurements/presets.md: 62.93 / 36.99 / 27.02 on average."""
     pytest.importorskip("torch")
     parts = next(splits(data_file("Bibtex"), 10))
     found = lw.DXML.preset("paper", n_threads=1).fit(parts.train).evaluate(parts.test)
@@ -76,7 +76,7 @@ def test_dxml_as_published_is_as_its_page_says(data_file):
     assert found["P@5"] >= 25.7
 
 
-# fastText 0.9.2 with the same words, means over three seeds (docs/methods/baselines.md).
+# fastText 0.9.2 with the same words, means over three seeds (docs/measurements/baselines.md).
 FLAT = [("softmax", {}, (18.74, 10.60, 7.38)), ("softmax", {"epochs": 25, "rate": 0.5}, (57.71, 36.76, 26.07))]
 
 

@@ -112,7 +112,7 @@ inline float cost_of(const SolveTask& task, std::int64_t row) { return task.row_
 
 // Starts where a label without positives would end: every negative row gets the same small alpha (times its cost), so the
 // weights are -alpha times the sum of the rows. Where all labels have one cost it saves a quarter of the time; at the default costs
-// it neither saves nor costs any (docs/methods/one-vs-all.md).
+// it neither saves nor costs any (docs/measurements/one-vs-all.md).
 template <Loss kLoss>
 void start_from_all_negative(const SolveTask& task, const SolveOptions& options, const SolveScratch& scratch) {
     float* weights = scratch.weights;

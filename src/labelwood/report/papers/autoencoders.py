@@ -42,7 +42,7 @@ PAPER = Paper(
             _TABLE_2,
             printed("bibtex", _TABLE_2, {"HierarchicalXC": (3.96, 4.10, 2.66, 2.69)})
             + printed("mediamill", _TABLE_2, {"HierarchicalXC": (1.02, 1.00, 1.12, 1.11)}),
-            note="The published code has faults that explain its figures (docs/methods/hierarchicalxc.md).",
+            note="The published code has faults that explain its figures (docs/measurements/hierarchicalxc.md).",
         ),
     ),
 )
