@@ -18,7 +18,6 @@ from labelwood.errors import DataError, ParamError
 from labelwood.models.ensemble.cross_fitting import held_parts
 from labelwood.models.fit_input import checked_input
 from labelwood.models.linear.cost_choice import chosen_cost
-from labelwood.models.neural.sampling import validation_split
 from labelwood.progress import SILENT
 from labelwood.tagger.trial_rows import trial_rows
 from labelwood.topk import TopK
@@ -159,11 +158,18 @@ def test_the_cost_is_chosen_on_groups_that_were_not_seen():
     assert all(seen)
 
 
-def test_validation_and_trials_keep_groups_on_one_side():
+def neural_validation(groups):
+    """(training rows, validation rows) of a neural model's training."""
+    sampling = pytest.importorskip("labelwood.models.neural.sampling", reason="needs torch", exc_type=ImportError)
+    return sampling.validation_split(1200, 0.2, 0, groups=groups)
+
+
+@pytest.mark.parametrize("rows_held_out", [neural_validation, lambda groups: trial_rows(1200, 0, 0.2, groups)])
+def test_validation_and_trials_keep_groups_on_one_side(rows_held_out):
     groups = drawn_groups(1200)
-    for training, judging in (validation_split(1200, 0.2, 0, groups=groups), trial_rows(1200, 0, 0.2, groups)):
-        assert 180 <= len(judging) <= 300
-        assert share_no_group(groups, training, judging)
+    training, judging = rows_held_out(groups)
+    assert 180 <= len(judging) <= 300
+    assert share_no_group(groups, training, judging)
 
 
 def test_a_search_judges_by_groups_that_it_has_not_learnt_from():
