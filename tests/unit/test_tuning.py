@@ -1,6 +1,7 @@
 """The search for settings within a time: time as people write it, the journal, what is tried, and what is chosen."""
 
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import DataError, ParamError
+from labelwood.progress import SILENT
+from labelwood.tuning import space
 from labelwood.tuning.duration import duration_text, parse_duration
 from labelwood.tuning.journal import Journal, Trial, journal_path
 from labelwood.tuning.recipe import Recipe, setting_key, setting_text
-from labelwood.tuning.rungs import SearchRows
+from labelwood.tuning.rungs import Rung, SearchRows
 from labelwood.tuning.search import Gain, Search, expected_score, margin
 from labelwood.tuning.space import Change, changes, combined
 from labelwood.tuning.trials import Clock, Trials
@@ -120,6 +123,15 @@ def test_what_was_set_by_hand_is_not_tried():
     assert not [name for name in tried(Recipe("linear-tree"), rows(600, texts=False)) if "features" in name]
 
 
+def test_an_ensemble_tries_static_vectors_where_the_default_does_not(monkeypatch):
+    monkeypatch.setattr(space, "installed_table", lambda: (Path("vectors"), Path("words")))
+    assert "encoder=static" in tried(Recipe("ensemble"), rows(21_000))
+    assert "encoder=static" not in tried(Recipe("ensemble"), rows(600))  # the default tries them
+    assert "encoder=static" not in tried(Recipe("ensemble", {"encoder": "none"}), rows(21_000))
+    monkeypatch.setattr(space, "installed_table", lambda: None)
+    assert "encoder=static" not in tried(Recipe("ensemble"), rows(21_000))
+
+
 def test_other_models_are_tried_for_auto_alone():
     assert "model=linear-tree n_trees=3" in tried(Recipe(), rows(600))
     assert "model=ensemble" in tried(Recipe(), rows(2400))
@@ -224,6 +236,33 @@ def test_the_time_is_kept_with_the_last_training_planned_in(budget):
     trials = MadeUp({"a=1": 0.02}, budget=budget)
     choice = search(trials, *({"a": value} for value in range(12)))
     assert trials.now + trials.final(choice.setting) / 1.15 <= budget or choice.rung is None
+
+
+def test_what_a_trial_was_spared_counts_for_the_last_training_and_not_for_the_next_trial():
+    trials = MadeUp({}, budget=100)
+    whole = Rung(trials.rows.n_fit, (0,))
+    trials.journal.add(Trial({}, whole.rows, 0, 10.0, np.zeros(4, np.float32)))
+    trials.guess({"a": 1}, 1.0)
+    assert trials.needed({"a": 1}, whole) == pytest.approx(1.15 * 10)  # nothing is known of what is shared
+    trials.journal.add(Trial({"b": 1}, whole.rows, 0, 4.0, np.zeros(4, np.float32), spared=8.0))
+    assert trials.needed({"a": 1}, whole) == pytest.approx(1.15 * 10 * 4 / 12)
+    n_rows = trials.rows.data.n_rows
+    assert trials.final({"b": 1}) == pytest.approx(1.15 * 12 * n_rows / whole.rows)
+
+
+def test_trials_of_other_settings_take_what_the_default_made():
+    data = rows(1200)
+    recipe = Recipe("ensemble", {"n_threads": 1})
+    trials = Trials(recipe, SearchRows(data, 0), Journal(None, {}), Clock(1e6), None, SILENT)
+    rung = Rung(trials.rows.n_fit, (0,))
+    trials.scores({}, rung, 1e6)
+    with_trees_of_its_own = trials.scores({"linear-tree.C": 0.7}, rung, 1e6)
+    default, other = trials.journal.trials
+    assert default.spared == 0
+    assert other.spared > 0
+    in_little_memory = Trials(recipe, SearchRows(data, 0), Journal(None, {}), Clock(1e6), 8 << 30, SILENT)
+    np.testing.assert_array_equal(with_trees_of_its_own, in_little_memory.scores({"linear-tree.C": 0.7}, rung, 1e6))
+    assert in_little_memory.journal.trials[0].spared == 0
 
 
 def test_too_small_a_budget_tries_nothing_else():

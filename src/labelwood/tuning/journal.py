@@ -25,6 +25,7 @@ class Trial:
     """One setting trained on some rows and judged on others: scores are nDCG@5 of each validation row, 0 to 1.
 
     rows: how many it was trained on. fold: which validation rows. scores: None if it was stopped before its end.
+    spared: the seconds that it would have taken beside its own if no other trial had made things for it.
     """
 
     setting: Setting
@@ -32,6 +33,12 @@ class Trial:
     fold: int
     seconds: float
     scores: Scores | None
+    spared: float = 0.0
+
+    @property
+    def alone(self) -> float:
+        """The seconds that it would have taken by itself."""
+        return self.seconds + self.spared
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -46,6 +53,7 @@ class Trial:
             "rows": self.rows,
             "fold": self.fold,
             "seconds": round(self.seconds, 3),
+            "spared": round(self.spared, 3),
             "nDCG@5": None if self.scores is None else round(100 * float(self.scores.mean()), 3),
             "scores": packed,
         }
@@ -87,7 +95,8 @@ class Journal:
                 packed = line["scores"]
                 scores = None if packed is None else np.frombuffer(base64.b64decode(packed, validate=True), "<f4")
                 setting = {name: tuple(v) if isinstance(v, list) else v for name, v in line["setting"].items()}
-                trial = Trial(setting, int(line["rows"]), int(line["fold"]), float(line["seconds"]), scores)
+                seconds, spared = float(line["seconds"]), float(line.get("spared", 0))
+                trial = Trial(setting, int(line["rows"]), int(line["fold"]), seconds, scores, spared)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise DataError(f"{self.path}, line {number}: no trial of a search ({error!r:.80})") from None
             self.trials.append(trial)

@@ -23,7 +23,8 @@ DEFAULT: Setting = {}
 KEPT = 3  # one of so many goes on to the next rung, or more if there is time
 STEP_ERRORS = 1.0  # standard errors that a gain must exceed so that the next round starts from it
 CHANCE = 0.1  # how probable it may be that chance alone, among all settings tried, makes the chosen one look better
-RUNG_SHARE = 3  # the default may take this part of the time on a rung, or the rung is left out
+# The default may take this part of the time on a rung, or the rung is left out. Nothing is known before the first one.
+FIRST_SHARE, RUNG_SHARE = 3, 2
 ROUNDS_WITHOUT_GAIN = 2
 _HALVES = 50  # random halves of the validation rows that the honest figure is the mean of
 
@@ -102,8 +103,7 @@ class Search:
                 searching = left - trials.final(DEFAULT)
                 if trials.needed(DEFAULT, rung) > searching / RUNG_SHARE:
                     break
-            # Nothing is known before the first trial: it may take a third of all time.
-            until = trials.clock.elapsed() + left / RUNG_SHARE
+            until = trials.clock.elapsed() + left / (RUNG_SHARE if affordable else FIRST_SHARE)
             if trials.scores(DEFAULT, rung, until) is None:
                 break
             affordable.append(rung)

@@ -9,6 +9,9 @@ from typing import Any
 
 from labelwood.data.dataset import Dataset
 from labelwood.errors import ParamError
+from labelwood.models.ensemble.dense_rows import MOST_UNASKED
+from labelwood.models.ensemble.static_vectors import installed_table
+from labelwood.models.ensemble.text_meaning import STATIC
 from labelwood.models.registry import AUTO
 from labelwood.tuning.recipe import ENSEMBLE, FEATURES, Recipe, Setting
 
@@ -54,9 +57,10 @@ _TREE = (
 _TEXTS = (
     Change({"lang": "auto"}, 1.3),
     Change({f"{FEATURES}min_df": 2}, 0.9),
-    Change({f"{FEATURES}analyzer": "char_wb", f"{FEATURES}ngram_range": (2, 5)}, 5.0),
     Change({f"{FEATURES}sublinear_tf": False}),
 )
+# An ensemble has a view of characters beside its words.
+_CHARACTERS = Change({f"{FEATURES}analyzer": "char_wb", f"{FEATURES}ngram_range": (2, 5)}, 5.0)
 
 
 def changes(recipe: Recipe, data: Dataset) -> list[Change]:
@@ -78,10 +82,13 @@ def changes(recipe: Recipe, data: Dataset) -> list[Change]:
         found += [_inside(change) for change in _TREE if "n_trees" not in change.setting]
         if data.texts is not None:
             found.append(_change(0.9, views="characters"))
+            if data.n_rows + 3 * data.n_labels > MOST_UNASKED and installed_table() is not None:
+                # The default does not try them here because they make answers slower.
+                found.insert(0, _change(1.3, encoder=STATIC))
     else:
         found += _TREE if name == TREE else _LINEAR
     if data.x is None:
-        found += _TEXTS
+        found += _TEXTS if name == ENSEMBLE else [*_TEXTS[:2], _CHARACTERS, *_TEXTS[2:]]
     return [change for change in found if not _is_set(recipe, change.setting)]
 
 

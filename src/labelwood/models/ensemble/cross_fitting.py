@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +35,7 @@ from labelwood.models.linear.block_edits import stored_as
 from labelwood.models.linear.one_vs_all import FittedOneVsAll
 from labelwood.models.neural.elias.inputs import WIDTH_GUESS
 from labelwood.models.registry import AUTO
+from labelwood.storage.sharing import shared
 
 SMALLEST_ROWS = 1000  # a ranker of fewer rows would learn their accidents
 FEWEST_ROWS = 100  # of a ranker that is asked for by name
@@ -82,7 +84,8 @@ class TextRows:
         views = []
         for done, kind in enumerate(kinds):
             data.progress.step("views of texts", done, len(kinds))
-            view = TextView.of(kind, data.texts, settings.n_threads)
+            made = functools.partial(TextView.of, kind, data.texts, settings.n_threads)
+            view = shared("view", lambda kind=kind: [kind, list(data.texts or ())], made)  # type: ignore[misc]
             if view is not None:
                 views.append(view)
         said = (
@@ -96,11 +99,10 @@ class TextRows:
         meant = None if self.meant is None else self.meant.take(rows)
         return TextRows(views, None if self.said is None else self.said[rows], meant)
 
-    def without(self, kind: str) -> TextRows:
-        """The same without one kind of view, or without dense vectors."""
-        if kind == MEANING:
-            return replace(self, meant=None)
-        return replace(self, views=tuple((view, matrix) for view, matrix in self.views if view.kind != kind))
+    def without(self, *kinds: str) -> TextRows:
+        """The same without some kinds of views, or without dense vectors."""
+        meant = None if MEANING in kinds else self.meant
+        return replace(self, meant=meant, views=tuple(pair for pair in self.views if pair[0].kind not in kinds))
 
     def beside(self, x: sparse.csr_matrix) -> sparse.csr_matrix:
         """The rows that sides see: features, and what the texts say behind them."""
@@ -157,21 +159,42 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
         sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what, data.x.shape[0])
         answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
     groups = None if data.groups is None else np.concatenate([data.groups[held] for held, _ in parts])
-    lessons = Lessons.of(answered, settings.n_threads, groups)
     doubted = [view.kind for view, _ in texts.views] if settings.views == AUTO else []
     doubted += [MEANING] if settings.encoder == AUTO and texts.meant is not None else []
-    quality = lessons.quality(settings) if doubted else None
-    for kind in doubted:
-        assert quality is not None
-        answered_without = [
-            (sides.without(kind), texts.take(held).without(kind).beside(data.x[held]), data.y[held])
+    lessons = Lessons.of(answered, settings.n_threads, groups)
+
+    def without(kinds: Sequence[str]) -> Lessons:
+        left = [
+            (sides.without(*kinds), texts.take(held).without(*kinds).beside(data.x[held]), data.y[held])
             for (sides, _, _), (held, _) in zip(answered, parts, strict=True)
         ]
-        without = Lessons.of(answered_without, settings.n_threads, groups)
-        quality_without = without.quality(settings)
-        if not pays(quality - quality_without, _BURDEN[kind]):
-            texts, answered, lessons, quality = texts.without(kind), answered_without, without, quality_without
+        return Lessons.of(left, settings.n_threads, groups)
+
+    if doubted:
+        # Trials of a search take the choice that the default's trial made on the same rows: for the settings that they
+        # change it is the same but for chance, and it takes a quarter of the time.
+        losing = shared(
+            "views",
+            lambda: [data.x, data.y, settings.seed, settings.ranker_rows, doubted],
+            lambda: losing_parts(doubted, lessons, without, settings),
+        )
+        if losing:
+            texts, lessons = texts.without(*losing), without(losing)
     return Learnt(texts, by_label, lessons)
+
+
+def losing_parts(
+    doubted: Sequence[str], lessons: Lessons, without: Callable[[Sequence[str]], Lessons], settings: EnsembleParams
+) -> list[str]:
+    """Those of the doubted parts, asked one after the other, by which held-out rows do not gain."""
+    losing: list[str] = []
+    quality = lessons.quality(settings)
+    for kind in doubted:
+        quality_without = without([*losing, kind]).quality(settings)
+        if not pays(quality - quality_without, _BURDEN[kind]):
+            losing.append(kind)
+            quality = quality_without
+    return losing
 
 
 def pays(gains: npt.NDArray[np.float64], burden: float) -> bool:

@@ -19,6 +19,7 @@ from labelwood.models.mixing import MEMBER_LABELS, chosen_weights
 from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.params import Params
 from labelwood.progress import Callback, Progress
+from labelwood.storage.sharing import shared
 
 # Below this many rows the held-out ones say nothing: all members then weigh the same.
 SMALLEST_HOLDOUT = 50
@@ -34,9 +35,25 @@ class PlannedMember:
     settings: Params
 
     def trained(self, data: FitInput, what: str) -> Fitted[Any]:
-        """The member's fitted state; what: how its progress is told."""
-        state: Fitted[Any] = self.model._train(self.settings, data.with_progress(named_progress(data.progress, what)))
-        return state
+        """The member's fitted state; what: how its progress is told. Trainings that share take it from each other."""
+
+        def make() -> Fitted[Any]:
+            state: Fitted[Any] = self.model._train(
+                self.settings, data.with_progress(named_progress(data.progress, what))
+            )
+            return state
+
+        given = (data.tree, data.negatives, data.label_graph, data.classes.ids)  # nobody shares rows with these
+        if any(part is not None for part in given):
+            return make()
+        return shared("member", lambda: self._depends_on(data), make)
+
+    def _depends_on(self, data: FitInput) -> list[Any]:
+        """What the fitted state depends on: settings, rows, and what columns and labels are called."""
+        more = [part for part in (data.row_weights, data.groups) if part is not None]
+        names = [data.feature_names, data.column_names, data.label_names]
+        known = [None if of is None else list(of) for of in names]
+        return [self.model.name, self.settings.saved(), data.x, data.y, len(more), *more, known]
 
 
 def members_of(settings: EnsembleParams, n_labels: int, n_nonzeros: int) -> list[PlannedMember]:

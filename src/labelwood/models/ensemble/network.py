@@ -13,6 +13,7 @@ from labelwood.errors import ModelFileError
 from labelwood.matrices import column_ids, normalized_rows, row_pointers
 from labelwood.models.fit_input import TrainedOn
 from labelwood.storage.schema import ArrayRule, Arrays, Schema
+from labelwood.storage.sharing import shared
 from labelwood.topk import TopK, empty
 
 N_NETWORKS = 2  # that are trained one by one and answer together: the mean of their margins
@@ -75,6 +76,11 @@ class Network:
         """
         if not is_quick(all_rows or x.shape[0], x.shape[1], y.shape[1]):
             return None
+        return shared("network", lambda: [x, y, seed], lambda: cls._of_few(x, y, seed, n_threads))
+
+    @classmethod
+    def _of_few(cls, x: sparse.csr_matrix, y: sparse.csr_matrix, seed: int, n_threads: int | None) -> Network:
+        """The networks of so few features, rows and labels that training is quick."""
         x = normalized_rows(x)
         parts = [_trained(x, y, seed + number, n_threads) for number in range(N_NETWORKS)]
         first, first_bias = np.hstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

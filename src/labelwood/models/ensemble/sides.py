@@ -40,6 +40,7 @@ from labelwood.models.ensemble.together import Together
 from labelwood.models.fit_input import FitInput
 from labelwood.models.fitted import Fitted
 from labelwood.models.linear.fitted_tree import FittedLinearTree
+from labelwood.storage.sharing import shared
 from labelwood.topk import TopK, empty
 
 MODEL_LABELS = 50  # labels that a model inside is asked for
@@ -176,7 +177,11 @@ class Sides:
                 letters = LabelLetters.of(phrases.label_names, view, settings.n_threads)
         near, beside = NearRows.of(data.x, data.y), Together.of(data.y, data.label_words, settings.n_threads)
         network = Network.of(data.x, data.y, settings.seed, settings.n_threads, all_rows)
-        learned = LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads, all_rows)
+        learned = shared(
+            "learned",
+            lambda: [data.x, data.y, settings.seed, network is not None, all_rows],
+            lambda: LearnedRows.of(data.x, data.y, settings.seed, network, settings.n_threads, all_rows),
+        )
         dense = dense_network = None
         if meant is not None:
             dense = DenseRows.of(meant, data.y, settings.n_threads)
@@ -210,17 +215,16 @@ class Sides:
         """The names of the table's columns."""
         return column_names(self.model_names, self.learned is not None, self.dense is not None)
 
-    def without(self, kind: str) -> Sides:
-        """The same sides without one kind of view and its model, or without dense vectors and what sees them."""
-        if kind == MEANING:
-            kept = self.without(WITH_WORDS)
-            return replace(kept, dense=None, dense_network=None)
+    def without(self, *kinds: str) -> Sides:
+        """The same sides without some kinds of views and their models, or without dense vectors and what sees them."""
+        left_out = {*kinds, WITH_WORDS} if MEANING in kinds else set(kinds)
         seen_by = ("words", *self.kinds, *self.by_label)
-        models = tuple(model for model, seen in zip(self.models, seen_by, strict=True) if seen != kind)
-        views = tuple(view for view in self.views if view.kind != kind)
-        by_label = tuple(seen for seen in self.by_label if seen != kind)
-        letters = None if kind == CHARACTERS else self.letters
-        return replace(self, models=models, views=views, by_label=by_label, letters=letters)
+        models = tuple(model for model, seen in zip(self.models, seen_by, strict=True) if seen not in left_out)
+        views = tuple(view for view in self.views if view.kind not in left_out)
+        by_label = tuple(seen for seen in self.by_label if seen not in left_out)
+        letters = None if CHARACTERS in left_out else self.letters
+        kept = replace(self, models=models, views=views, by_label=by_label, letters=letters)
+        return replace(kept, dense=None, dense_network=None) if MEANING in left_out else kept
 
     @property
     def model_names(self) -> tuple[str, ...]:
