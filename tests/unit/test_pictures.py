@@ -81,3 +81,19 @@ def test_a_model_far_below_does_not_press_the_others_together():
     assert "9.00" in texts
     assert any("far below" in text for text in texts)
     assert "10" not in texts  # the axis does not go down to it
+
+
+def test_the_name_above_the_best_point_stays_inside_the_frame():
+    # Two models at one place: the second one's name goes above or below.
+    picture = parsed(
+        scatter([("linear-tree", 0.03, 68.1), ("one-vs-all", 0.03, 68.2), ("knn", 0.5, 63.0)], "ms", "y", "t")
+    )
+    names = {text.text: float(text.get("y")) for text in picture.iter("text") if text.get("class") == "name"}
+    assert set(names) == {"linear-tree", "one-vs-all", "knn"}
+    assert min(names.values()) - 9 > pictures._TOP  # the height of a letter
+
+
+def test_bars_carry_the_markers_of_their_models_where_there_is_room():
+    picture = parsed(bars(["head", "tail"], [("a", [50.0, 1.0]), ("b", [40.0, 30.0])], Axis("y", 0, 50), "t"))
+    marked = [shape.find("title").text for shape in picture.iter() if shape.get("class") == "inside"]
+    assert marked == ["a", "b", "b"]  # a's second bar is too low

@@ -20,6 +20,8 @@ MEANINGS = {
     "F1": "the balance of both, mean over rows",
 }
 
+FEWEST_ANSWERS = 20  # in a bin of scores: what is right of fewer is chance
+
 
 def page(report: Report, command: str) -> str:
     """The whole page; command: what makes it again."""
@@ -161,10 +163,13 @@ def _recall(report: Report) -> str:
 
 
 def _reliability(report: Report) -> str:
-    series = [
-        (title, [(b["said"], b["right"]) for b in figures["reliability"]["bins"]])
-        for title, figures in report["models"].items()
-    ]
+    series, left_out = [], ""
+    for title, figures in report["models"].items():
+        bins = figures["reliability"]["bins"]
+        shown = [b for b in bins if b["answers"] >= FEWEST_ANSWERS] or bins
+        if len(shown) < len(bins):
+            left_out = f" Bins with fewer than {FEWEST_ANSWERS} answers are not drawn."
+        series.append((title, [(b["said"], b["right"]) for b in shown]))
     picture = lines(
         series, Axis("score", 0, 1), Axis("share that is right", 0, 1), "How often answers of each score are right",
         diagonal=True, markers=True, width=420,
@@ -172,8 +177,8 @@ def _reliability(report: Report) -> str:
     rows = [[title, f"{figures['reliability']['gap']:.1f}"] for title, figures in report["models"].items()]
     return (
         "<h2>Can scores be read as chances?</h2><p>Answers (five a row) in ten bins of score. On the dashed line a "
-        "score of 0.7 is right seven times in ten; below it the model promises too much.</p>"
-        f"{figure(picture, '')}{_key(report)}{table(['model', 'mean gap, points'], rows)}"
+        "score of 0.7 is right seven times in ten; below it the model promises too much."
+        f"{left_out}</p>{figure(picture, '')}{_key(report)}{table(['model', 'mean gap, points'], rows)}"
     )
 
 
@@ -188,7 +193,7 @@ def _hard(report: Report) -> str:
     best = report["best"][words.MAIN]
     for title in sorted(report["models"], key=lambda title: title != best):
         open_ = " open" if title == best else ""
-        confusions = table(*words.confusion_table(report, title))
+        confusions = table(*words.confusion_table(report, title), words={1})
         parts.append(f"<details{open_}><summary>{escape(title)}</summary>{confusions}</details>")
     return "".join(parts)
 
@@ -229,7 +234,7 @@ def _repeat(report: Report, command: str) -> str:
     )
     return (
         f"<h2>How to repeat it</h2><pre>{escape(command)}</pre>"
-        f"{table(['title', 'model', 'settings', 'state', 'measured'], runs)}<h3>The machine</h3>"
+        f"{table(['title', 'model', 'settings', 'state', 'measured'], runs, words=range(1, 5))}<h3>The machine</h3>"
         f'<table><tbody>{card}</tbody></table><p class="small">Data sha256 {report["data"]["fingerprint"]}. All '
         f"numbers of this page, and more, are inside it as JSON (the element with the id “{NUMBERS}”).</p>"
     )

@@ -161,7 +161,7 @@ COSTS = {
     "load_s": "load",
     "answer_cpu_s": "all test rows, CPU",
     "single_p50_ms": "one query, median",
-    "single_p99_ms": "one query, 99 %",
+    "single_p99_ms": "one query, 99\u00a0%",
 }
 
 
@@ -181,6 +181,8 @@ def cost_text(cost: str, value: float | None) -> str:
     if cost.endswith("_bytes"):
         return memory_text(int(value))
     unit = "ms" if cost.endswith("_ms") else "s"
+    if unit == "s" and 0 < value < 0.1:
+        value, unit = 1000 * value, "ms"
     return f"{value:.3g} {unit}" if value < 100 else f"{value:,.0f} {unit}"
 
 

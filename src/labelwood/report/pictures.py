@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 # Okabe and Ito (2008), ordered so that the first few differ most on white, on black and in grey print.
@@ -22,12 +22,15 @@ svg .grid{stroke:currentColor;stroke-opacity:.13;fill:none}
 svg .front{stroke:currentColor;stroke-opacity:.55;stroke-dasharray:5 4;fill:none}
 svg .mark{fill:var(--c);stroke:var(--c)}
 svg .line{stroke:var(--c);stroke-width:2;fill:none}
-svg .name{font-size:11px}
+svg .name{font-size:11px;paint-order:stroke;stroke:var(--bg,#fff);stroke-width:3px;stroke-linejoin:round}
+svg .inside{fill:#fff;stroke:none}
 """
 )
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "12 4")
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 14, 44
+_MARKED = 20  # the height from which a bar has room for its marker
 _FAR = 25.0  # points behind the best: farther models would press all others together, and are drawn at the edge
+_HEADROOM = 0.1  # above the best point, for its name
 _LINE = 13  # the height of a name, and the usual width of a letter of it
 _LETTER = 6.2
 
@@ -116,7 +119,9 @@ def scatter(
     """
     floor = far_below(max(y for _, _, y in points))
     x_axis = axis_around(x_label, [x for _, x, _ in points], log=True)
-    frame = Frame(x_axis, axis_around(y_label, [y for _, _, y in points if y >= floor]), width, 300)
+    y_axis = axis_around(y_label, [y for _, _, y in points if y >= floor])
+    y_axis = replace(y_axis, high=y_axis.high + _HEADROOM * (y_axis.high - y_axis.low))
+    frame = Frame(x_axis, y_axis, width, 300)
     parts = [frame.axes()]
     front = pareto_front([(x, y) for _, x, y in points])
     inside = [max(y, frame.y.low) for _, _, y in points]
@@ -159,7 +164,7 @@ def lines(
 
 
 def bars(groups: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], y: Axis, title: str) -> str:
-    """A group of bars a name in `groups`, a bar a series, with its value above."""
+    """A group of bars a name in `groups`, a bar a series, with its value above and its marker at the foot."""
     width = max(420, _LEFT + _RIGHT + len(groups) * (len(series) * 30 + 24))
     frame = Frame(Axis("", 0, len(groups)), y, width, 300)
     parts = [
@@ -182,6 +187,8 @@ def bars(groups: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], y
                 f"{number(values[group])}</title></rect>"
             )
             parts.append(_text((left + right) / 2, top - 4, f"{values[group]:.0f}", "middle", "name"))
+            if base - top > _MARKED:  # on grey paper colours look alike
+                parts.append(marker(place, (left + right) / 2, base - 10, title_of, "inside"))
     parts.append(f'<path class="axis" d="M{_LEFT} {base:.1f}H{width - _RIGHT}"/>')
     middle = (_TOP + base) / 2
     parts.append(
@@ -230,8 +237,8 @@ def whiskers(rows: Sequence[tuple[str, float, float, float]], label: str, title:
     return _svg(width, height, title, description, parts)
 
 
-def marker(place: int, x: float, y: float, title: str) -> str:
-    """The marker of the series at a place: colour and shape."""
+def marker(place: int, x: float, y: float, title: str, cls: str = "") -> str:
+    """The marker of the series at a place: colour and shape; cls: a class in place of the colour's."""
     shapes: tuple[Callable[[float], str], ...] = (
         lambda r: f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}"',
         lambda r: f'<rect x="{x - r:.1f}" y="{y - r:.1f}" width="{2 * r}" height="{2 * r}"',
@@ -240,7 +247,8 @@ def marker(place: int, x: float, y: float, title: str) -> str:
         lambda r: f'<path d="M{x:.1f} {y + r + 1:.1f}l{r + 1} {-2 * r}h{-2 * r - 2}z"',
     )
     shape = shapes[place % len(shapes)](5)
-    return f'{shape} class="mark s{place % len(COLOURS)}"><title>{escape(title)}</title></{shape[1:].split()[0]}>'
+    kind = cls or f"mark s{place % len(COLOURS)}"
+    return f'{shape} class="{kind}"><title>{escape(title)}</title></{shape[1:].split()[0]}>'
 
 
 def key(place: int) -> str:

@@ -30,7 +30,7 @@ def page(report: Report, command: str) -> str:
             parts += [f'<p class="small">{escape(sentence)}</p>' for sentence in failures(of_set)]
         sections.append("".join(parts))
     sections.append(
-        f"<h2>How to repeat it</h2><pre>{escape(command)}</pre>{table(['what', 'value'], _machine(report))}"
+        f"<h2>How to repeat it</h2><pre>{escape(command)}</pre>{table(['what', 'value'], _machine(report), words={1})}"
     )
     return document(f"Reproduced: {report['title']}", sections, {**report, "command": command})
 
