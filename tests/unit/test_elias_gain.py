@@ -17,14 +17,20 @@ QUICK = {"dim": 16, "warm_epochs": 0, "stage1_epochs": 1, "stage2_epochs": 1, "n
 
 
 def test_one_vs_all_is_named_only_where_it_answers_alike_on_the_same_columns():
-    alike = IndexGain(500, (80.0, 50.0, 90.0), (80.1, 49.9, 88.0), 0.098)
+    alike = IndexGain(500, (-0.1, 0.1, 2.0), (0.5, 0.25, 0.66), 0.098)
     assert alike.sentence(same_columns=True) == (
-        "on 500 held-out rows the index adds -0.1 to P@1, +0.1 to P@5, +2.0 to R@100 over scoring all labels with the "
-        "same columns; `one-vs-all` answers alike in about 10 % of the time"
+        "on 500 held-out rows the index adds -0.1 (+-0.5) to P@1, +0.1 (+-0.2) to P@5, +2.0 (+-0.7) to R@100 over "
+        "scoring all labels with the same columns; as far as these rows can tell, `one-vs-all` answers alike in about "
+        "10 % of the time"
     )
     assert "one-vs-all" not in alike.sentence(same_columns=False)
-    better = IndexGain(500, (80.0, 51.0, 90.0), (80.1, 49.9, 88.0), 0.098)
+    better = IndexGain(500, (-0.1, 1.1, 2.0), (0.5, 0.4, 0.7), 0.098)
     assert "one-vs-all" not in better.sentence(same_columns=True)
+
+
+def test_a_gain_that_may_be_chance_is_none():
+    lucky = IndexGain(244, (0.8, 0.6, -0.3), (1.6, 0.9, 0.8), 0.05)
+    assert "`one-vs-all` answers alike in about 5 % of the time" in lucky.sentence(same_columns=True)
 
 
 def test_the_gain_is_measured_against_the_rankers_own_answers():
@@ -35,8 +41,9 @@ def test_the_gain_is_measured_against_the_rankers_own_answers():
     y = sparse.csr_matrix(np.array([[1, 0], [0, 1]], np.float32))
     scored = np.array([[0, 1], [0, 1]], np.int32), np.array([[0.9, 0.1], [0.2, 0.8]])
     gain = index_gain(AllLabels(), sparse.csr_matrix((2, 3)), y, scored, 0.5, 1)
-    assert (gain.n_rows, gain.whole[0], gain.all_labels[0]) == (2, 100.0, 50.0)
-    assert gain.whole[2] == gain.all_labels[2] == 100.0
+    assert gain.n_rows == 2
+    assert gain.gains == (50.0, 0.0, 0.0)  # the first row was right before
+    assert gain.margins == pytest.approx((1.96 * 50 / 2**0.5, 0, 0))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,7 @@ def test_training_says_what_the_index_adds(rows, tmp_path, capsys):
     pytest.importorskip("torch", reason="torch is an optional dependency")
     model = labelwood.ELIAS(**QUICK).fit(rows)
     (note,) = model.notes_
-    assert re.match(r"on \d+ held-out rows the index adds [-+][\d.]+ to P@1, ", note)
+    assert re.match(r"on \d+ held-out rows the index adds [-+][\d.]+ \(\+-[\d.]+\) to P@1, ", note)
     model.save(tmp_path / "saved")
     assert labelwood.load(tmp_path / "saved").notes_ == ()
     assert labelwood.Popular().fit(rows).notes_ == ()

@@ -27,7 +27,7 @@ float score_of(Key key) {
 std::int32_t number_of(Key key) { return static_cast<std::int32_t>(0xffffffffu - static_cast<std::uint32_t>(key)); }
 
 // Up to so many labels and nodes lie in order, which answers all questions at once; more in heaps.
-constexpr std::int64_t kMostInOrder = 64, kMostNodesInOrder = 128;
+constexpr std::int64_t kMostInOrder = 128;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 // The best keys in order, best first; 0 where there is none. Room for `n` of them, and some more for whole vectors.
@@ -53,7 +53,7 @@ private:
 class ClosedNodes {
 public:
     ClosedNodes(SearchMemory& memory, std::int64_t most)
-        : nodes_(memory.closed), most_(most), in_order_(most <= kMostNodesInOrder), ordered_(memory.ordered_nodes, in_order_ ? most : 0) { nodes_.clear(); }
+        : nodes_(memory.closed), most_(most), in_order_(most <= kMostInOrder), ordered_(memory.ordered_nodes, in_order_ ? most : 0) { nodes_.clear(); }
 
     bool empty() const { return in_order_ ? most_ == 0 || ordered_[0] == 0 : nodes_.empty(); }
     void put(const Key* fresh, int n) {

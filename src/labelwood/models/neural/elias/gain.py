@@ -9,7 +9,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.metrics.hits import hit_matrix
-from labelwood.metrics.ranking import precision, recall
 from labelwood.models.neural.elias.ranker import Ranker
 from labelwood.models.neural.elias.search import top_of
 from labelwood.models.neural.elias.tree_votes import Scored
@@ -18,28 +17,34 @@ from labelwood.topk import TopK
 PLACES = 100
 ALIKE = 0.5  # points of P@1 and of P@5: below, the answers are alike
 METRICS = ("P@1", "P@5", "R@100")
+Points = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class IndexGain:
-    """Per cent of METRICS on n_rows held-out rows: of the whole model, and of the ranker asked for all labels.
+    """What the whole model has more than the ranker asked for all labels: points of METRICS on n_rows held-out rows.
 
-    time_share: the part of index and ranker's training time that the ranker took.
+    margins: half of the 95 % interval of each gain, from the differences row by row. time_share: the part of index and
+    ranker's training time that the ranker took.
     """
 
     n_rows: int
-    whole: tuple[float, float, float]
-    all_labels: tuple[float, float, float]
+    gains: Points
+    margins: Points
     time_share: float
 
     def sentence(self, *, same_columns: bool) -> str:
         """What it says to a person; same_columns: `one-vs-all` can be given the columns that the ranker sees."""
-        gains = [a - b for a, b in zip(self.whole, self.all_labels, strict=True)]
-        told = ", ".join(f"{gain:+.1f} to {metric}" for gain, metric in zip(gains, METRICS, strict=True))
+        told = ", ".join(
+            f"{gain:+.1f} (+-{margin:.1f}) to {metric}"
+            for gain, margin, metric in zip(self.gains, self.margins, METRICS, strict=True)
+        )
         said = f"on {self.n_rows:,} held-out rows the index adds {told} over scoring all labels with the same columns"
-        if gains[0] >= ALIKE or gains[1] >= ALIKE or not same_columns:
+        precise = zip(self.gains[:2], self.margins[:2], strict=True)
+        if not same_columns or any(gain >= ALIKE and gain > margin for gain, margin in precise):
             return said
-        return f"{said}; `one-vs-all` answers alike in about {max(1, round(100 * self.time_share))} % of the time"
+        share = max(1, round(100 * self.time_share))
+        return f"{said}; as far as these rows can tell, `one-vs-all` answers alike in about {share} % of the time"
 
 
 def index_gain(
@@ -56,12 +61,21 @@ def index_gain(
     """
     k = min(PLACES, y.shape[1])
     whole = TopK(*top_of(*scored, k))
-    return IndexGain(rows.shape[0], _figures(whole, y), _figures(ranker.best(rows, k, n_threads), y), time_share)
+    differences = _by_row(whole, y) - _by_row(ranker.best(rows, k, n_threads), y)
+    n_rows = len(differences)
+    gains = differences.mean(axis=0)
+    margins = 1.96 * differences.std(axis=0) / np.sqrt(n_rows)
+    return IndexGain(n_rows, _points(gains), _points(margins), time_share)
 
 
-def _figures(top: TopK, y: sparse.csr_matrix) -> tuple[float, float, float]:
-    labelled: npt.NDArray[np.int64] = np.flatnonzero(np.diff(y.indptr))
-    if not len(labelled):
-        return 0.0, 0.0, 0.0
+def _by_row(top: TopK, y: sparse.csr_matrix) -> npt.NDArray[np.float64]:
+    """METRICS of every row, (n, 3), in per cent."""
     hits = hit_matrix(top, y)
-    return precision(hits, 1), precision(hits, min(5, top.k)), recall(hits, top.k)
+    true = np.maximum(1, hits.n_true)
+    first = min(5, top.k)
+    return 100.0 * np.stack([hits.upto(1), hits.upto(first) / first, hits.upto(top.k) / true], axis=1)
+
+
+def _points(values: npt.NDArray[np.float64]) -> Points:
+    p1, p5, r100 = values.tolist()
+    return p1, p5, r100
