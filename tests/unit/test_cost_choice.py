@@ -21,8 +21,8 @@ from labelwood.models.linear.cost_choice import (
     is_worth_choosing,
     usual_cost,
 )
-from labelwood.models.linear.linear_tree import _cost
 from labelwood.models.linear.linear_tree_params import LinearTreeParams
+from labelwood.models.linear.state_training import _cost
 from labelwood.progress import SILENT
 from labelwood.storage.format import manifest_sha256
 from labelwood.topk import TopK
