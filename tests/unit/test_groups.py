@@ -48,13 +48,25 @@ def test_groups_are_numbered_as_they_come_and_rows_without_one_are_alone():
     assert group_numbers(np.array([5, 3, 5, 9]), 4).tolist() == [0, 1, 0, 2]
 
 
+def test_cells_that_are_empty_in_a_data_frame_are_in_no_group():
+    pandas = pytest.importorskip("pandas")
+    numbers = [1, None, 1, None]
+    for values, dtype in ((["a", None, "a", None], "string"), (numbers, "Int64"), (numbers, "float")):
+        assert group_numbers(pandas.Series(values, dtype=dtype), 4).tolist() == [0, 1, 0, 2]
+    days = pandas.to_datetime(pandas.Series(["2020-01-01", None, "2020-01-01", None]))
+    assert group_numbers(days, 4).tolist() == [0, 1, 0, 2]
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
         (["a"] * 3, "3 groups for 4 rows"),
         ("abcd", "must be a list"),
         (5, "must be a list"),
+        (np.int64(5), "must be a list"),
         ([[1], [2], [1], [3]], "row 0: must be a text or a number"),
+        ([7, (1, [2]), 7, 8], "row 1: must be a text or a number"),
+        ([7, 8, 7, np.arange(2)], "row 3: must be a text or a number"),
         (["a", "a", "a", "b"], "'a' has 3 of 4 rows.*at most 50%"),
     ],
 )
@@ -113,6 +125,14 @@ def test_a_group_larger_than_a_stretch_is_one_and_nothing_is_empty():
 
 def test_rows_of_a_group_take_the_same_turn():
     assert turns(6, np.array([9, 4, 9, 4, 2, 9])).tolist() == [0, 1, 0, 1, 2, 0]
+
+
+def test_rows_of_one_group_alone_are_held_out_row_by_row():
+    # A part of the rows may be of one group, though all of them are of several: nothing else could be held out.
+    order, groups = np.random.default_rng(0).permutation(50), np.zeros(50, np.int64)
+    assert [part.tolist() for part in stretches(order, 10, 2, groups)] == [order[:10].tolist(), order[10:20].tolist()]
+    assert turns(4, groups[:4]).tolist() == [0, 1, 2, 3]
+    assert [len(part) for part in stretches(order[:0], 3, 1, groups)] == [0]
 
 
 # everything that holds rows out
@@ -247,6 +267,35 @@ def test_an_ensemble_that_knows_the_groups_is_less_sure_of_new_ones():
     assert sure[1] < sure[0] - 0.1
 
 
+@pytest.mark.parametrize("model", [lw.LinearTree(C=None), lw.KNN(), lw.Ensemble()])
+def test_two_groups_are_enough(model):
+    # What is held out is then one of them, and what is left is the other one.
+    x, y = made_rows()
+    groups = np.arange(1200) // 600
+    model.set_params(n_threads=1).fit(x, y, groups=groups)
+    calibration = calibrated(model, x, y, groups=groups)
+    assert calibration.held_out["rows"] == 1200
+    assert calibration.probabilities(model.predict(x[:9], 3)).max() > 0
+
+
+def test_held_out_rows_of_one_group_are_no_reason_to_assign_everything():
+    random = np.random.default_rng(0)
+    scores = -np.sort(-random.random((400, 3)).astype(np.float32), axis=1)
+    labels = np.stack([random.permutation(6)[:3] for _ in range(400)]).astype(np.int32)
+    rows, places = np.nonzero(random.random((400, 3)) < scores)
+    y = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, labels[rows, places])), shape=(400, 6))
+    reached = [
+        learnt(HeldOut(TopK(labels, scores), y, 1, groups), np.full(6, 100), Assignment("precision", 0.9)).held_out
+        for groups in (None, np.zeros(400, np.int64))
+    ]
+    assert reached[1] == reached[0]
+
+
+def test_groups_of_no_labelled_row_choose_nothing():
+    x, _ = made_rows(4)
+    lw.KNN(n_threads=1).fit(x, sparse.csr_matrix((4, 3), dtype=np.float32), groups=[1, 1, 2, 3])
+
+
 def test_groups_are_given_once():
     x, y = made_rows(60)
     data = Dataset(x, y, groups=np.arange(60) // 2)
@@ -282,6 +331,31 @@ def test_a_tagger_keeps_the_groups_for_a_later_training(tmp_path):
     assert sorted(Counter(hashes).values()) == [1, *[2] * (len(texts) // 2)]  # the corrected text is in its old group
     assert hashes.count(0) == 1
     assert loaded.calibration_.held_out["f1"] < alone.calibration_.held_out["f1"]
+
+
+def test_groups_may_come_one_by_one():
+    texts, labels, groups = shop(60)
+    tagger = lw.Tagger("linear-tree", n_threads=1).fit(texts, labels, groups=iter(groups))
+    assert Counter(Counter(tagger.fitted_.rows.groups.tolist()).values()) == {2: 60}
+
+
+def test_a_known_row_that_comes_with_another_group_is_a_correction():
+    texts, labels, groups = shop(60)
+    tagger = lw.Tagger("linear-tree", n_threads=1).fit(texts, labels, groups=groups)
+    assert tagger.learn(texts[:4], labels[:4], groups=groups[:4]).n_known == 4
+    assert tagger.learn(texts[:4], labels[:4]).n_known == 4
+    learnt = tagger.learn(texts[:4], labels[:4], groups=[*groups[:3], "other"])
+    assert (learnt.n_known, learnt.n_corrected) == (3, 1)
+
+
+def test_a_group_that_outgrows_half_of_the_rows_is_told_without_its_hash():
+    texts, labels, groups = shop(60)
+    tagger = lw.Tagger("one-vs-all", n_threads=1).fit(texts, labels, groups=groups)
+    before = tagger.fitted_
+    more = [f"Something new, number {number}" for number in range(130)]
+    with pytest.raises(DataError, match=r"one group would then have 130 of 250 rows.*at most 50%.*without a group"):
+        tagger.learn(more, labels[:1] * 130, groups=["large"] * 130)
+    assert tagger.fitted_ is before
 
 
 def test_corrections_may_bring_groups_of_their_own():

@@ -45,23 +45,35 @@ def listed(groups: Any) -> list[Any]:
     if isinstance(groups, (str, bytes)):
         raise DataError(f"groups must be a list with a value for each row, but is the text {groups!r:.60}")
     try:
-        return np.asarray(groups).tolist() if hasattr(groups, "dtype") else list(groups)
+        return list(np.asarray(groups).tolist() if hasattr(groups, "dtype") else groups)
     except TypeError:
         raise DataError(f"groups must be a list with a value for each row, but is {groups!r:.60}") from None
 
 
 def is_alone(value: Any) -> bool:
     """Whether a row with this value is in no group."""
-    return value is None or value != value or (isinstance(value, str) and not value.strip())
+    return not value.strip() if isinstance(value, str) else is_missing(value)
+
+
+def is_missing(value: Any) -> bool:
+    """True for what stands for an empty cell: None, NaN, NaT, and pandas' NA, which compares with nothing."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # an array
+        return False
 
 
 def _key(value: Any, row: int) -> Hashable:
     """What tells groups apart; DataError if it cannot."""
     if isinstance(value, str):
         return value.strip()
-    if not isinstance(value, Hashable):
-        raise DataError(f"groups, row {row}: must be a text or a number, but is {value!r:.60}")
-    return value
+    try:
+        hash(value)
+    except TypeError:  # a list, or something that holds one
+        raise DataError(f"groups, row {row}: must be a text or a number, but is {value!r:.60}") from None
+    return value  # type: ignore[no-any-return]
 
 
 def together(order: Ints, groups: Ints | None) -> Ints:
@@ -85,9 +97,10 @@ def stretches(order: Ints, size: int, n_parts: int, groups: Ints | None) -> list
     """The first n_parts stretches of an order of rows, `size` rows each; groups: of each row that `order` counts.
 
     With groups a stretch ends where a group does, as near to its size as may be; one that would be empty is left out,
-    but never the first one.
+    but never the first one. If all these rows are of one group, they are cut as rows without groups: there is no other
+    one to hold out, or to learn from.
     """
-    if groups is None:
+    if groups is None or not _are_several(groups[order]):
         return [order[part * size : (part + 1) * size] for part in range(n_parts)]
     order = together(order, groups)
     ends = np.append(np.flatnonzero(np.diff(groups[order])) + 1, len(order))
@@ -104,8 +117,16 @@ def stretches(order: Ints, size: int, n_parts: int, groups: Ints | None) -> list
 
 
 def turns(n_rows: int, groups: Ints | None) -> Ints:
-    """A number for each row, rising from 0: modulo the number of folds it is a row's fold. Groups share one."""
-    if groups is None:
+    """A number for each row, rising from 0: modulo the number of folds it is a row's fold.
+
+    Rows of a group share one, unless all rows are of one group.
+    """
+    if groups is None or not _are_several(groups):
         return np.arange(n_rows, dtype=np.int64)
     _, first, number = np.unique(groups, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[number], np.int64)
+
+
+def _are_several(groups: Ints) -> bool:
+    """Whether these rows are of more than one group."""
+    return bool((groups != groups[:1]).any())

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import group_numbers, listed
+from labelwood.data.groups import group_numbers, is_missing, listed
 from labelwood.errors import DataError
 from labelwood.labelspace.classes import understood
 from labelwood.tagger.learning import Lesson
@@ -31,14 +31,9 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     rows = list(texts)
     for row, text in enumerate(rows):
         if not isinstance(text, str):
-            hint = "; leave rows without a text out, or give ''" if _is_missing(text) else ""
+            hint = "; leave rows without a text out, or give ''" if is_missing(text) else ""
             raise DataError(f"texts, row {row}: expected a string, but got {text!r}{hint}")
     return rows
-
-
-def _is_missing(value: Any) -> bool:
-    """True for what stands for an empty cell: None, NaN, and pandas' NA, which compares with nothing."""
-    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
 
 
 def numbered_groups(texts: Any, groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:

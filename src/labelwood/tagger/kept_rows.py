@@ -101,6 +101,10 @@ class KeptRows:
         """A hash of the group of each row; NO_ID for a row that is in none."""
         return self.arrays.get("groups", np.full(len(self), NO_ID, np.uint64))
 
+    def group_of(self, place: int) -> int:
+        """A hash of the group of one row; NO_ID if it is in none."""
+        return int(self.arrays["groups"][place]) if "groups" in self.arrays else NO_ID
+
     def name_counts(self, n_labels: int) -> npt.NDArray[np.int32]:
         """How many rows of each label are names."""
         names = np.repeat(self.are_names, np.diff(self._starts("y")))

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from labelwood.calibration.fit import calibration_of, enough_rows
 from labelwood.data.dataset import Dataset
+from labelwood.data.groups import LARGEST_SHARE
 from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
@@ -211,7 +212,8 @@ def _is_known(state: FittedTagger, kept: KeptRows, places: Places, lesson: Lesso
     before = {state.label_names[column] for column in columns[start[place] : start[place + 1]].tolist()}
     same_text = kept.arrays["texts"][place] == lesson.text_hashes[row]
     same_id = lesson.id_hashes[row] in (NO_ID, kept.arrays["ids"][place])
-    return bool(same_text and same_id and before == names)
+    same_group = lesson.group_hashes[row] in (NO_ID, kept.group_of(place))
+    return bool(same_text and same_id and same_group and before == names)
 
 
 def _grown_words(words: FittedWords, lesson: Lesson, kept: KeptRows, n_threads: int | None) -> FittedWords:
@@ -303,10 +305,17 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
 
 
 def _groups(rows: KeptRows) -> list[int | None] | None:
-    """What tells the groups of the rows apart; None if there are none."""
+    """What tells the groups of the rows apart; None if there are none. DataError if a group has grown too large."""
     if "groups" not in rows.arrays:
         return None
-    return [None if group == NO_ID else group for group in rows.groups.tolist()]
+    groups = rows.groups
+    largest = int(np.unique(groups[groups != NO_ID], return_counts=True)[1].max(initial=0))
+    if len(rows) > 1 and largest > LARGEST_SHARE * len(rows):  # told here: nobody knows a group by its hash
+        raise DataError(
+            f"one group would then have {largest:,} of {len(rows):,} rows, and at most {LARGEST_SHARE:.0%} of all may "
+            "be in one: learn some of its rows without a group"
+        )
+    return [None if group == NO_ID else group for group in groups.tolist()]
 
 
 def _updated_tree(state: FittedTagger, removed: KeptRows, n_threads: int | None, progress: Progress) -> FittedTagger:

@@ -187,6 +187,7 @@ class Tagger(Estimator):
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
         rows, y, label_names = training_rows(texts, labels)
+        groups = None if groups is None else listed(groups)
         numbers = numbered_groups(texts, groups, len(rows))
         for name in ("keep_rows", "name_rows"):
             if getattr(self, name) not in (None, True, False):
@@ -271,7 +272,7 @@ class Tagger(Estimator):
         of_groups = None
         if groups is not None:
             of_groups = np.full(len(texts), NO_ID, np.uint64)
-            of_groups[:n_texts] = group_hashes(listed(groups))
+            of_groups[:n_texts] = group_hashes(groups)
         return KeptRows.of(x, y, text_hashes(texts), hashes, groups=of_groups)
 
     def learn(
