@@ -107,3 +107,13 @@ def test_a_ranker_of_large_blocks_answers_a_row_alone_as_in_a_batch(monkeypatch)
     alone = np.concatenate([ranker.margins(x[row], labels[row : row + 1]) for row in range(20)])
     assert "_by_feature" in vars(ranker)
     np.testing.assert_array_equal(alone, together)
+
+
+def test_a_ranker_whose_blocks_differ_in_size_answers_a_row_alone_too(monkeypatch):
+    monkeypatch.setattr(ranker_module, "LARGE_BLOCKS", 0)
+    three = made_blocks(1, 600, 64, 1.0, False)
+    blocks = WeightBlocks(64, {**three.arrays, "child_start": np.array([0, 100, 350, 600])})
+    ranker = Ranker(np.arange(64, dtype=np.int32), np.arange(600, dtype=np.int32), blocks)
+    x = sparse.random(2, 64, 0.5, format="csr", random_state=1, dtype=np.float32)
+    labels = np.tile(np.arange(600, dtype=np.int32), (2, 1))
+    np.testing.assert_array_equal(ranker.margins(x[:1], labels[:1]), ranker.margins(x, labels)[:1])

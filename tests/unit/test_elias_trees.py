@@ -69,6 +69,14 @@ def test_good_scores_leave_the_trees_no_weight_and_bad_ones_much(rows, trees):
     assert chosen_weight(trees, x, y, (labels, 1 - truth)) == max(tree_votes.WEIGHTS)
 
 
+def test_trees_of_a_model_on_the_scale_of_another_vote_as_its_trees_do(voting):
+    state = voting.fitted_
+    other = replace(state, votes=replace(state.votes, weight=0.25, nodes=30))
+    votes = state.on_the_scale_of(other).votes
+    assert (votes.weight, votes.nodes) == (0.25, 30)
+    assert votes.forests is state.votes.forests
+
+
 def test_trees_vote_where_they_are_better(rows, voting):
     x, y = rows
     votes = voting.fitted_.votes

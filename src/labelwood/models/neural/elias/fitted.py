@@ -153,12 +153,12 @@ class FittedELIAS(Fitted[ELIASParams]):
         return replace(self.settings, C=self.C, trees=self.settings.trees if self.votes is not None else 0)
 
     def on_the_scale_of(self, other: FittedELIAS) -> FittedELIAS:
-        """The same indexes and rankers with the scorings and the weight of the trees' votes of the other one."""
+        """The same indexes and rankers with the scorings of the other one, and its trees' weight and nodes."""
         pairs = zip(self.members, other.members, strict=True)
         members = tuple(replace(member, scoring=like.scoring) for member, like in pairs)
-        votes = self.votes
+        votes, others = self.votes, other.votes
         if votes is not None:
-            votes = None if other.votes is None else replace(votes, weight=other.votes.weight)
+            votes = None if others is None else replace(votes, weight=others.weight, nodes=others.nodes)
         return replace(self, members=members, votes=votes)
 
     def _answer(

@@ -80,8 +80,12 @@ class Ranker:
 
     @cached_property
     def _is_large(self) -> bool:
-        """True if the blocks do not fit into the caches: a shortlist touches a third of them, each in many places."""
-        return bool(self.blocks.arrays["payload"].nbytes > LARGE_BLOCKS)
+        """True if the blocks do not fit into the caches: a shortlist touches a third of them, each in many places.
+
+        Blocks that differ in size, as no training makes them, have no such copy.
+        """
+        sizes = np.diff(self.blocks.child_start)
+        return bool(self.blocks.arrays["payload"].nbytes > LARGE_BLOCKS and np.all(sizes[:-1] == sizes[0]))
 
     @cached_property
     def _by_feature(self) -> Any:
