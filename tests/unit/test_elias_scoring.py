@@ -10,7 +10,7 @@ from scipy import sparse
 import labelwood
 from labelwood.errors import ModelFileError
 from labelwood.models.linear.weight_blocks import rank_features
-from labelwood.models.neural.elias import index, ranker
+from labelwood.models.neural.elias import calibration, index, ranker
 from labelwood.models.neural.elias.calibration import (
     RegressionTree,
     Scoring,
@@ -171,6 +171,21 @@ def test_without_weight_the_tree_changes_nothing(random):
     chosen = choose_scoring(pairs, np.full(20, 3), calibrate=True)
     unweighed = Scoring(0.5, 1.0, chosen.tree, 0.0).scores(pairs.log_p, pairs.log_q, counts)
     np.testing.assert_array_equal(plain, unweighed)
+
+
+def test_a_tree_is_not_weighed_on_the_siblings_of_its_rows(monkeypatch, random):
+    pairs = _pairs(random)
+    halves = []
+
+    def watched(features, truth):
+        halves.append({float(p) for p in features[:, 0]})
+        return fit_tree(features, truth)
+
+    monkeypatch.setattr(calibration, "fit_tree", watched)
+    twice = np.arange(300) // 2
+    choose_scoring(replace(pairs, groups=twice), np.full(20, 3), calibrate=True)
+    of_row = [set(np.exp(row.astype(np.float64)).tolist()) for row in pairs.log_p]
+    assert [halves[0] >= row for row in of_row] == [number % 2 == 0 for number in twice]
 
 
 def test_a_constant_tree_keeps_the_order(random):
@@ -343,13 +358,16 @@ def test_calibration_counts_labels_in_the_rows_learned_from(monkeypatch):
     given = []
 
     def watched(pairs, counts, *, calibrate):
-        given.append((pairs.y, counts))
+        given.append((pairs.y, counts, pairs.groups))
         return choose_scoring(pairs, counts, calibrate=calibrate)
 
     monkeypatch.setattr(training, "choose_scoring", watched)
-    labelwood.ELIAS(dim=8, warm_epochs=0, stage1_epochs=1, stage2_epochs=1, validation=0.2).fit(rows)
-    ((kept, counts),) = given
+    labelwood.ELIAS(dim=8, warm_epochs=0, stage1_epochs=1, stage2_epochs=1, validation=0.2).fit(
+        rows, groups=np.arange(1200) // 2
+    )
+    ((kept, counts, groups),) = given
     assert kept.shape[0] == 240
+    assert sorted(np.bincount(groups).tolist()) == [0] * (groups.max() + 1 - 120) + [2] * 120
     whole = np.bincount(rows.y.indices, minlength=300)
     np.testing.assert_array_equal(counts + np.bincount(kept.indices, minlength=300), whole)
 

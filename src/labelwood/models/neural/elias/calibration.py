@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood import _native
+from labelwood.data.groups import turns
 from labelwood.errors import ModelFileError
 from labelwood.metrics.hits import hit_matrix
 from labelwood.metrics.ranking import precision, recall
@@ -240,7 +241,7 @@ class HeldOut:
     """Shortlisted pairs of rows that training did not see, each array (n, room): labels, log p, log q or None.
 
     y: the labels of the rows, CSR (n, n_labels). truth: which pairs are true. voted: what linear trees say of the
-    pairs, if they always do.
+    pairs, if they always do. groups: of each row, whose rows are in the same half.
     """
 
     labels: Int32
@@ -249,6 +250,7 @@ class HeldOut:
     truth: npt.NDArray[np.bool_]
     y: sparse.csr_matrix
     voted: Doubles | None = None
+    groups: npt.NDArray[np.int64] | None = None
 
     @property
     def n_true(self) -> npt.NDArray[np.int64]:
@@ -271,7 +273,7 @@ def choose_scoring(pairs: HeldOut, counts: npt.NDArray[np.int64], *, calibrate: 
     if not calibrate:
         return best
     of_label = counts[np.maximum(pairs.labels, 0)]
-    halves = np.arange(len(pairs.labels)) % 2 == 0
+    halves = turns(len(pairs.labels), pairs.groups) % 2 == 0
     real = pairs.labels >= 0
     base = np.exp(best.base(pairs.log_p, pairs.log_q))
     features = pair_features(pairs.log_p, pairs.log_q, base, of_label, pairs.voted).reshape(*base.shape, N_FEATURES)

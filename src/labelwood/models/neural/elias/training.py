@@ -294,8 +294,11 @@ def _choose(
     needed = bool(trial) and most is not None
     nodes = fewest_nodes(trial, kept_rows, kept_y, settings.n_threads) if needed else 0
     voted = votes_of(trial, kept_rows, settings.n_threads, nodes) if needed else None
+    groups = None if data.groups is None else data.groups[read.kept]
     choices = [
-        _chosen_scoring(index, ranker, candidates, kept_rows, kept_y, counts, settings, most, voted, seen[read.kept])
+        _chosen_scoring(
+            index, ranker, candidates, kept_rows, kept_y, counts, settings, most, voted, seen[read.kept], groups
+        )
         for index, seen in indexes
     ]
     scored = mean_scores([scores for _, scores in choices])
@@ -364,15 +367,17 @@ def _chosen_scoring(
     most: int | None,
     voted: TopK | None,
     seen: sparse.csr_matrix,
+    groups: RowNumbers | None,
 ) -> tuple[Scoring, Scored]:
     """(scoring of one index, chosen on held-out rows; their labels and scores). seen: these rows as the index does."""
     named = None if voted is None else voted.labels
     labels, log_p, margins = judged_rows(index, ranker, rows, n_candidates, settings.n_threads, most, named, seen)
     logs = None if margins is None else log_q(margins)
-    pairs = replace(held_out(labels, log_p, logs, y), voted=None if voted is None else voted_scores(labels, voted))
+    others = None if voted is None else voted_scores(labels, voted)
+    pairs = replace(held_out(labels, log_p, logs, y), voted=others, groups=groups)
     choose = product_scoring if settings.scoring == PRODUCT else choose_scoring
     scoring = choose(pairs, counts, calibrate=settings.calibration)
-    scores = scoring.scores(log_p, logs, counts[np.maximum(labels, 0)], pairs.voted)
+    scores = scoring.scores(log_p, logs, counts[np.maximum(labels, 0)], others)
     return scoring, (labels, np.where(labels < 0, 0.0, scores))
 
 
