@@ -294,3 +294,28 @@ def test_a_gain_is_more_than_chance_at_so_many_errors():
     assert one.exceeds(2)
     assert not one.exceeds(4)
     assert not Gain(0.0, 0.0).exceeds(2)
+
+
+def test_a_gain_of_rows_in_groups_is_as_sure_as_its_groups():
+    random = np.random.default_rng(0)
+    ours, theirs = random.random((2, 50)).astype(np.float32)
+    by_row = Gain.of(ours, theirs)
+    assert Gain.of(ours, theirs, random.permutation(50)).error == pytest.approx(by_row.error)
+    twice = np.repeat(np.arange(50), 2)
+    of_twins = Gain.of(ours[twice], theirs[twice], twice)
+    assert (of_twins.mean, of_twins.error) == (pytest.approx(by_row.mean), pytest.approx(by_row.error))
+    assert Gain.of(ours[twice], theirs[twice]).error < 0.75 * by_row.error  # as if the twins said something new
+    assert Gain.of(ours, theirs, np.zeros(50, np.int64)).error == pytest.approx(by_row.error)
+
+
+def test_the_expected_score_keeps_groups_in_one_half():
+    random = np.random.default_rng(0)
+    flattery, error = [], []
+    for number in range(60):
+        groups = np.arange(400) // 20
+        means = 0.5 + 0.1 * random.standard_normal((20, 20))  # of each setting on each group
+        table = (means[:, groups] + 0.02 * random.standard_normal((20, 400))).astype(np.float32)
+        error.append(expected_score(table, 0, number, groups) - 0.5)
+        flattery.append(expected_score(table, 0, number) - 0.5)
+    assert np.mean(flattery) > 0.02
+    assert abs(np.mean(error)) < 0.008

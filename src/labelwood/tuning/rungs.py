@@ -43,20 +43,31 @@ class SearchRows:
         self.n_fit = data.n_rows - self.n_validation
         self._order = keyed_order(data.n_rows, seed, _KEY)
         # Parts of the rows are trained on: a group may be a larger share of a part than of all rows.
-        groups = None if data.groups is None else group_numbers(data.groups, data.n_rows, LARGEST_SHARE / 2)
-        self._judging = stretches(self._order, self.n_validation, FOLDS, groups)
+        self._groups = None if data.groups is None else group_numbers(data.groups, data.n_rows, LARGEST_SHARE / 2)
+        self._judging = stretches(self._order, self.n_validation, FOLDS, self._groups)
 
     def rungs(self) -> list[Rung]:
         """From small parts to all rows that are not held out; at last more folds if validation rows are few."""
         parts = [self.n_fit // part for part in PARTS if self.n_fit // part >= SMALLEST_PART]
         rungs = [Rung(rows, (0,)) for rows in [*parts, self.n_fit]]
         if self.n_validation < ENOUGH_VALIDATION:
-            rungs.append(Rung(self.n_fit, tuple(range(len(self._judging)))))
+            rungs.append(Rung(self.n_fit, tuple(range(self.n_folds))))
         return rungs
+
+    @property
+    def n_folds(self) -> int:
+        """How many times rows can be held out, others each time."""
+        return len(self._judging)
 
     def validation(self, fold: int) -> Dataset:
         """The rows that judge in a fold."""
         return self._taken(self._judging[fold])
+
+    def groups(self, folds: Sequence[int]) -> npt.NDArray[np.int64] | None:
+        """The groups of the rows that judge in some folds, one fold after the other; None if rows have none."""
+        if self._groups is None:
+            return None
+        return np.concatenate([self._groups[np.sort(self._judging[fold])] for fold in folds])
 
     def part(self, fold: int, rows: int) -> Dataset:
         """So many of the rows that are not held out in a fold; a larger part holds every smaller one."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
+from labelwood.data.groups import stretches
 from labelwood.data.keyed_random import keyed_order
 from labelwood.tuning.journal import Scores
 from labelwood.tuning.recipe import Setting, setting_key
@@ -26,6 +28,7 @@ CHANCE = 0.1  # how probable it may be that chance alone, among all settings tri
 # The default may take this part of the time on a rung, or the rung is left out. Nothing is known before the first one.
 FIRST_SHARE, RUNG_SHARE = 3, 2
 ROUNDS_WITHOUT_GAIN = 2
+Groups = npt.NDArray[np.int64]
 _HALVES = 50  # random halves of the validation rows that the honest figure is the mean of
 
 
@@ -37,11 +40,17 @@ class Gain:
     error: float
 
     @classmethod
-    def of(cls, scores: Scores, other: Scores) -> Gain:
-        """The gain of scores over others, row by row."""
+    def of(cls, scores: Scores, other: Scores, groups: Groups | None = None) -> Gain:
+        """The gain of scores over others, row by row; groups: of each row, whose rows gain alike."""
         difference = 100 * (scores.astype(np.float64) - other)
-        spread = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
-        return cls(float(difference.mean()), spread / math.sqrt(len(difference)))
+        mean, n_rows = float(difference.mean()), len(difference)
+        sums = difference - mean
+        if groups is not None:
+            # Rows of a group say less than as many others: what varies is the sum of each group.
+            of_groups = np.bincount(np.unique(groups, return_inverse=True)[1], sums).astype(np.float64)
+            sums = of_groups if len(of_groups) > 1 else sums  # of one group alone nothing is known but its rows
+        n = len(sums)
+        return cls(mean, math.sqrt(float(np.square(sums).sum()) * n / max(1, n - 1)) / n_rows)
 
     def exceeds(self, n_errors: float) -> bool:
         """True if it is above 0 by more than chance would give, at so many standard errors."""
@@ -54,7 +63,7 @@ class Choice:
 
     default, chosen: nDCG@5 on the validation rows, per cent. expected: of what would be chosen by one half of these
     rows, on the other half: what new rows should give, for it is not flattered by the choice. gain: of the chosen
-    setting over the default. rung: None if there was no time to try anything.
+    setting over the default. rung: None if there was no time to try anything. n_judging: the validation rows.
     """
 
     setting: Setting
@@ -64,6 +73,7 @@ class Choice:
     gain: Gain
     rung: Rung | None
     n_compared: int
+    n_judging: int = 0
 
 
 class Search:
@@ -168,10 +178,10 @@ class Search:
         other = trials.scores(incumbent, rung, until)
         if scores is None or other is None:
             return None
-        default = trials.scores(DEFAULT, rung, until)
+        default, groups = trials.scores(DEFAULT, rung, until), trials.rows.groups(rung.folds)
         if default is not None:
-            self._alone[setting_key(setting)] = Gain.of(scores, default)
-        return Gain.of(scores, other)
+            self._alone[setting_key(setting)] = Gain.of(scores, default, groups)
+        return Gain.of(scores, other, groups)
 
     # the choice
 
@@ -189,15 +199,17 @@ class Search:
         table = np.stack([default, *(scores for _, scores in settings.values())])
         names = [DEFAULT, *(setting for setting, _ in settings.values())]
         n_tried = len({setting_key(trial.setting) for trial in trials.journal.trials}) - 1
-        best = _best(table, n_tried)
+        groups = trials.rows.groups(rung.folds)
+        best = _best(table, n_tried, groups)
         return Choice(
             names[best],
             100 * float(default.mean()),
             100 * float(table[best].mean()),
-            100 * expected_score(table, n_tried, self._seed),
-            Gain.of(table[best], default),
+            100 * expected_score(table, n_tried, self._seed, groups),
+            Gain.of(table[best], default, groups),
             rung,
             len(table),
+            len(default),
         )
 
 
@@ -206,23 +218,26 @@ def margin(n_tried: int) -> float:
     return NormalDist().inv_cdf(1 - CHANCE / max(1, n_tried))
 
 
-def _best(table: Scores, n_tried: int) -> int:
+def _best(table: Scores, n_tried: int, groups: Groups | None) -> int:
     """The row of the best scores; 0, the default, unless another exceeds it by the margin."""
     best = int(table.mean(axis=1).argmax())
-    return best if Gain.of(table[best], table[0]).exceeds(margin(n_tried)) else 0
+    return best if Gain.of(table[best], table[0], groups).exceeds(margin(n_tried)) else 0
 
 
-def expected_score(table: Scores, n_tried: int, seed: int) -> float:
+def expected_score(table: Scores, n_tried: int, seed: int, groups: Groups | None = None) -> float:
     """The mean score of what one half of the validation rows would choose, on the other half.
 
-    table: (n_settings, n_rows), the default first. n_tried: settings that were tried in all. The mean over many random
-    halves: a figure that is chosen on some rows and measured on others is not flattered by the choice.
+    table: (n_settings, n_rows), the default first. n_tried: settings that were tried in all. groups: of each row, whose
+    rows are in one half. The mean over many random halves: a figure that is chosen on some rows and measured on others
+    is not flattered by the choice.
     """
     n_rows = table.shape[1]
     found = []
     for number in range(_HALVES):
         order = keyed_order(n_rows, seed, number)
-        halves = order[: n_rows // 2], order[n_rows // 2 :]
+        half = stretches(order, n_rows // 2, 1, groups)[0]
+        halves = half, order[~np.isin(order, half)]
         for chosen_by, measured_on in (halves, halves[::-1]):
-            found.append(float(table[_best(table[:, chosen_by], n_tried)][measured_on].mean()))
+            known = None if groups is None else groups[chosen_by]
+            found.append(float(table[_best(table[:, chosen_by], n_tried, known)][measured_on].mean()))
     return float(np.mean(found))

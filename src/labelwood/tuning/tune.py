@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from labelwood.data.dataset import Dataset
 from labelwood.data.fingerprint import data_fingerprint, texts_fingerprint
 from labelwood.data.groups import group_numbers
@@ -34,7 +37,7 @@ class Tuned:
     """A tagger or model with the settings that a search chose, and the account of the search.
 
     trials: all of them in their order, those of an earlier run that was killed too. search_seconds, fit_seconds: where
-    the time went.
+    the time went. groups: of the validation rows of each fold; None if rows have none.
     """
 
     trained: Tagger | Model[Any, Any]
@@ -45,6 +48,7 @@ class Tuned:
     search_seconds: float
     fit_seconds: float
     resumed: int
+    groups: tuple[npt.NDArray[np.int64] | None, ...] = ()
 
     def table(self) -> list[tuple[str, ...]]:
         """What each second bought: a line a trial, as COLUMNS names them; gain: over the default on the same rows."""
@@ -57,7 +61,8 @@ class Tuned:
                 score = f"{100 * trial.scores.mean():.2f}"
                 gain = ""
                 if trial.setting and default is not None:
-                    gained = Gain.of(trial.scores, default)
+                    groups = self.groups[trial.fold] if self.groups else None
+                    gained = Gain.of(trial.scores, default, groups)
                     gain = f"{gained.mean:+.2f} ± {gained.error:.2f}"
             rows = f"{trial.rows:,}" + (f", fold {trial.fold + 1}" if trial.fold else "")
             lines.append((str(number), setting_text(trial.setting), rows, f"{trial.seconds:.1f}", score, gain))
@@ -72,7 +77,7 @@ class Tuned:
         )
         if choice.rung is None:
             return [f"budget: too small to try anything beside the default settings; {time}"]
-        rows = f"{self.n_validation * len(choice.rung.folds):,} held-out rows"
+        rows = f"{choice.n_judging:,} held-out rows"
         judged = f"by {rows}, after training on {choice.rung.rows:,}"
         if choice.n_compared < 2:
             return [f"budget: no other setting was tried on as many rows as the default, which stays; {time}"]
@@ -135,6 +140,7 @@ def tune(
     trials = Trials(recipe, rows, journal, clock, memory, progress)
     choice = Search(trials, to_try, seed).run()
     searched = clock.elapsed()
+    del trials  # and what they share, before the last training
     trained = recipe.changed(choice.setting).trained(data, memory=memory, progress=progress)
     journal.finish()
     return Tuned(
@@ -146,6 +152,7 @@ def tune(
         searched,
         clock.elapsed() - searched,
         journal.resumed,
+        tuple(rows.groups((fold,)) for fold in range(rows.n_folds)),
     )
 
 
