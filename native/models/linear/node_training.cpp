@@ -410,8 +410,7 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     }
     std::vector<SolverMemory> memory(static_cast<std::size_t>(n_threads));
     std::vector<LocalRows> local(static_cast<std::size_t>(n_threads));
-    std::atomic<std::int64_t> passes{0};
-    std::atomic<double> done{0};  // of `total`
+    std::atomic<std::int64_t> passes{0}, done{0};  // done: of `total`
     std::atomic<bool> stopped{false};
     constexpr std::int64_t kGroupsPerBlock = kMaxChildren / kGroup;
     std::vector<std::int64_t> first_block(1, 0);
@@ -430,8 +429,8 @@ BlockArrays train_nodes(const TrainingData& data, const TrainingNodes& nodes, co
     // Told is the share of the work, in groups: the few groups of the root take as long as thousands of leaves, and an
     // estimate of the time left would else begin at many times the truth.
     const auto finished = [&](std::int64_t node, std::int64_t n_groups, int thread) {
-        const double now = done.fetch_add(static_cast<double>(work[node] * n_groups)) + static_cast<double>(work[node] * n_groups);
-        const double share = total > 0 ? std::min(1.0, now / total) : 0.0;
+        const std::int64_t now = done += work[node] * n_groups;
+        const double share = total > 0 ? std::min(1.0, static_cast<double>(now) / total) : 0.0;
         if (thread == 0 && progress && !progress(context, std::llround(share * static_cast<double>(first_group.back())), first_group.back()))
             stopped = true;
     };
