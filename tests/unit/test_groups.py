@@ -11,7 +11,7 @@ from labelwood.calibration.fit import calibrated, learnt
 from labelwood.calibration.held_out import HeldOut, held_out, parts_of
 from labelwood.calibration.rule import Assignment
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import group_numbers, stretches, together, turns
+from labelwood.data.groups import group_numbers, mean_error, stretches, together, turns
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.data.split import split
 from labelwood.errors import DataError, ParamError
@@ -133,6 +133,16 @@ def test_rows_of_one_group_alone_are_held_out_row_by_row():
     assert [part.tolist() for part in stretches(order, 10, 2, groups)] == [order[:10].tolist(), order[10:20].tolist()]
     assert turns(4, groups[:4]).tolist() == [0, 1, 2, 3]
     assert [len(part) for part in stretches(order[:0], 3, 1, groups)] == [0]
+
+
+def test_the_error_of_a_mean_counts_groups_as_one():
+    values = np.random.default_rng(0).random((60, 2))
+    by_row = values.std(axis=0, ddof=1) / np.sqrt(60)
+    for groups in (None, np.arange(60)[::-1].copy(), np.zeros(60, np.int64)):
+        np.testing.assert_allclose(mean_error(values, groups), by_row)
+    twice = np.repeat(np.arange(60), 2)
+    np.testing.assert_allclose(mean_error(values[twice], twice), by_row)
+    assert mean_error(values[:1, 0], None) == 0
 
 
 # everything that holds rows out

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from labelwood.errors import DataError
 
 Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
 LARGEST_SHARE = 0.5  # of the rows in one group: held out together, they would leave too little to learn from
 
 
@@ -125,6 +126,21 @@ def turns(n_rows: int, groups: Ints | None) -> Ints:
         return np.arange(n_rows, dtype=np.int64)
     _, first, number = np.unique(groups, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[number], np.int64)
+
+
+def mean_error(values: Doubles, groups: Ints | None) -> Doubles:
+    """The standard error of the mean of the rows' values (n_rows, ...), along the other axes.
+
+    Rows of a group say less than as many others: what varies is the sum of each group. Of one group alone nothing is
+    known but its rows.
+    """
+    sums = values - values.mean(axis=0)
+    if groups is not None and _are_several(groups):
+        rows, number = sums, np.unique(groups, return_inverse=True)[1]
+        sums = np.zeros((int(number.max()) + 1, *rows.shape[1:]))
+        np.add.at(sums, number, rows)
+    n = len(sums)
+    return np.asarray(np.sqrt(np.square(sums).sum(axis=0) * n / max(1, n - 1)) / len(values), np.float64)
 
 
 def _are_several(groups: Ints) -> bool:

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.data.groups import stretches
+from labelwood.data.groups import mean_error, stretches
 from labelwood.data.keyed_random import keyed_order
 from labelwood.tuning.journal import Scores
 from labelwood.tuning.recipe import Setting, setting_key
@@ -43,14 +43,7 @@ class Gain:
     def of(cls, scores: Scores, other: Scores, groups: Groups | None = None) -> Gain:
         """The gain of scores over others, row by row; groups: of each row, whose rows gain alike."""
         difference = 100 * (scores.astype(np.float64) - other)
-        mean, n_rows = float(difference.mean()), len(difference)
-        sums = difference - mean
-        if groups is not None:
-            # Rows of a group say less than as many others: what varies is the sum of each group.
-            of_groups = np.bincount(np.unique(groups, return_inverse=True)[1], sums).astype(np.float64)
-            sums = of_groups if len(of_groups) > 1 else sums  # of one group alone nothing is known but its rows
-        n = len(sums)
-        return cls(mean, math.sqrt(float(np.square(sums).sum()) * n / max(1, n - 1)) / n_rows)
+        return cls(float(difference.mean()), float(mean_error(difference, groups)))
 
     def exceeds(self, n_errors: float) -> bool:
         """True if it is above 0 by more than chance would give, at so many standard errors."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.data.groups import stretches, turns
+from labelwood.data.groups import mean_error, stretches, turns
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.models.ensemble.boosting import BoostedTrees
 from labelwood.models.ensemble.dense_rows import (
@@ -191,15 +191,15 @@ def losing_parts(
     quality = lessons.quality(settings)
     for kind in doubted:
         quality_without = without([*losing, kind]).quality(settings)
-        if not pays(quality - quality_without, _BURDEN[kind]):
+        if not pays(quality - quality_without, _BURDEN[kind], lessons.judged_groups):
             losing.append(kind)
             quality = quality_without
     return losing
 
 
-def pays(gains: npt.NDArray[np.float64], burden: float) -> bool:
-    """Whether the mean of what rows gain is above so many of its standard errors."""
-    return bool(gains.mean() > burden * gains.std() / np.sqrt(len(gains)))
+def pays(gains: npt.NDArray[np.float64], burden: float, groups: npt.NDArray[np.int64] | None = None) -> bool:
+    """Whether the mean of what rows gain is above so many of its standard errors; groups: of each row."""
+    return bool(gains.mean() > burden * mean_error(gains, groups))
 
 
 def quick_by_label(settings: EnsembleParams, data: FitInput, texts: TextRows) -> tuple[str, ...]:
@@ -309,15 +309,24 @@ class Lessons:
         table = np.hstack([self.table, np.concatenate(again)])
         return first, BoostedTrees.fit(table, hits, seed, n_threads)
 
+    @property
+    def _judged_every(self) -> int:
+        return -(-int(self.y.shape[0]) // _JUDGED_ROWS)
+
+    @property
+    def judged_groups(self) -> npt.NDArray[np.int64] | None:
+        """The groups of the rows that `quality` judges; None if rows have none."""
+        return None if self.groups is None else self.groups[:: self._judged_every]
+
     def quality(self, settings: EnsembleParams) -> npt.NDArray[np.float64]:
         """The nDCG@5 of at most 6,000 rows, each third by a small ranker that learnt from the others."""
-        every = -(-self.y.shape[0] // _JUDGED_ROWS)
+        every = self._judged_every
         y = self.y[::every]
         seen = self.keys // y.shape[1] % every == 0
         rows, table = self.keys[seen] // y.shape[1] // every, self.table[seen]
         keys = rows * y.shape[1] + self.keys[seen] % y.shape[1]
         hits, margins = hits_of(keys, y), np.empty(len(keys), np.float32)
-        folds = turns(y.shape[0], None if self.groups is None else self.groups[::every])[rows] % _JUDGED_FOLDS
+        folds = turns(y.shape[0], self.judged_groups)[rows] % _JUDGED_FOLDS
         for fold in range(_JUDGED_FOLDS):
             judged = folds == fold
             ranker = BoostedTrees.fit(table[~judged], hits[~judged], settings.seed, settings.n_threads, _JUDGED_TREES)

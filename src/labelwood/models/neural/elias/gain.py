@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.data.groups import mean_error
 from labelwood.metrics.hits import hit_matrix
 from labelwood.models.neural.elias.ranker import Ranker
 from labelwood.models.neural.elias.search import top_of
@@ -54,18 +55,18 @@ def index_gain(
     scored: Scored,
     time_share: float,
     n_threads: int | None,
+    groups: npt.NDArray[np.int64] | None = None,
 ) -> IndexGain:
     """The gain on held-out rows; scored: their labels and scores by the whole model. The ranker must know all labels.
 
-    Memory grows with rows x 100, whatever the number of labels.
+    groups: of each row; rows of one group count little more than one row. Memory grows with
+    rows x 100, whatever the number of labels.
     """
     k = min(PLACES, y.shape[1])
     whole = TopK(*top_of(*scored, k))
     differences = _by_row(whole, y) - _by_row(ranker.best(rows, k, n_threads), y)
-    n_rows = len(differences)
-    gains = differences.mean(axis=0)
-    margins = 1.96 * differences.std(axis=0) / np.sqrt(n_rows)
-    return IndexGain(n_rows, _points(gains), _points(margins), time_share)
+    margins = 1.96 * mean_error(differences, groups)
+    return IndexGain(len(differences), _points(differences.mean(axis=0)), _points(margins), time_share)
 
 
 def _by_row(top: TopK, y: sparse.csr_matrix) -> npt.NDArray[np.float64]:

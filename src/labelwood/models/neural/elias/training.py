@@ -319,7 +319,8 @@ def _told_gain(
     if chosen.scored is None:
         return ()
     rows, y = read.rows[read.kept], data.y[read.kept]
-    gain = index_gain(ranker, rows, y, chosen.scored, time_share, settings.n_threads)
+    groups = None if data.groups is None else data.groups[read.kept]
+    gain = index_gain(ranker, rows, y, chosen.scored, time_share, settings.n_threads, groups)
     return (gain.sentence(same_columns=settings.encoder == BOW),)
 
 
