@@ -44,6 +44,14 @@ def test_groups_are_written_and_read(tmp_path, ending):
         lw.read(path, group="text")
 
 
+def test_whole_numbers_are_written_as_such(tmp_path):
+    data = shop(20)
+    groups = [float(row // 2) if row % 5 else float("nan") for row in range(40)]  # as a data frame holds them
+    write(Dataset(None, data.y, data.texts, data.label_names, groups=groups), tmp_path / "rows.csv")
+    back = lw.read(tmp_path / "rows.csv", group="group")
+    assert back.groups == tuple(str(row // 2) if row % 5 else "" for row in range(40))
+
+
 def test_a_row_that_lacks_the_key_is_in_no_group(tmp_path):
     rows = [{"text": f"a text {n}", "labels": ["a"], **({"thread": n // 2} if n < 4 else {})} for n in range(6)]
     path = tmp_path / "rows.jsonl"

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from labelwood.errors import ModelFileError
-from labelwood.tagger.kept_rows import KeptRows, id_hashes, kept_bytes, no_rows, text_hashes
+from labelwood.tagger.kept_rows import KeptRows, group_hashes, id_hashes, kept_bytes, no_rows, text_hashes
 
 
 def some(n=5, seed=0):
@@ -59,6 +59,12 @@ def test_hashes_know_texts_and_ids():
     assert text_hashes(["a  b\n"])[0] == text_hashes([" a b"])[0] != text_hashes(["ab"])[0]
     assert id_hashes([" "])[0] == 0
     assert id_hashes(["7"])[0] == id_hashes([7])[0] != 0
+
+
+def test_hashes_know_groups_as_texts_and_as_numbers():
+    assert len(set(group_hashes([7, 7.0, "7", " 7 "]).tolist())) == 1
+    assert len(set(group_hashes([7, 7.5, "7.0", float("inf")]).tolist())) == 4
+    assert group_hashes([None, float("nan"), "", " "]).tolist() == [0] * 4
 
 
 @pytest.mark.parametrize(

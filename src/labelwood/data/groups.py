@@ -66,6 +66,11 @@ def is_missing(value: Any) -> bool:
         return False
 
 
+def group_text(value: Any) -> str:
+    """A group as text; whole numbers without a point, which a column of a data frame with empty cells gives them."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
 def _key(value: Any, row: int) -> Hashable:
     """What tells groups apart; DataError if it cannot."""
     if isinstance(value, str):

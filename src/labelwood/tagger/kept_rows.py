@@ -11,7 +11,7 @@ import numpy.typing as npt
 import xxhash
 from scipy import sparse
 
-from labelwood.data.groups import is_alone
+from labelwood.data.groups import group_text, is_alone
 from labelwood.errors import ModelFileError
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, whole_number
@@ -228,8 +228,8 @@ def id_hashes(ids: Sequence[str]) -> Hashes:
 
 
 def group_hashes(groups: Sequence[Any]) -> Hashes:
-    """A hash of each group; NO_ID for a row that is in none."""
-    return np.array([NO_ID if is_alone(group) else _hash(str(group).strip()) for group in groups], np.uint64)
+    """A hash of each group; NO_ID for a row that is in none. The number 7 is the text '7', as a table may hold it."""
+    return np.array([NO_ID if is_alone(group) else _hash(group_text(group)) for group in groups], np.uint64)
 
 
 def _hash(text: str) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 from labelwood.data.arrow import require_pyarrow
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import is_alone
+from labelwood.data.groups import group_text, is_alone
 from labelwood.data.reading.fasttext_text import PREFIX
 from labelwood.data.reading.label_cells import SEPARATORS
 from labelwood.data.writing.atomic_file import atomic_output
@@ -124,7 +124,7 @@ def rows_of(data: Dataset, names: list[str]) -> Iterator[Row]:
 
 def groups_of(data: Dataset) -> list[str | None]:
     """The group of each row as text; None for a row that is in none."""
-    return [None if is_alone(group) else str(group) for group in data.groups or ()]
+    return [None if is_alone(group) else group_text(group) for group in data.groups or ()]
 
 
 def _json_line(row: Row, more: Mapping[str, Any] = MappingProxyType({})) -> str:
