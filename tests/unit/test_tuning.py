@@ -18,6 +18,8 @@ from labelwood.tuning.rungs import Rung, SearchRows
 from labelwood.tuning.search import Gain, Search, expected_score, margin
 from labelwood.tuning.space import Change, changes, combined
 from labelwood.tuning.trials import Clock, Trials
+from labelwood.tuning.tune import _purpose
+from labelwood.vocabulary.read import read_vocabulary
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,23 @@ def test_a_setting_changes_a_recipe():
     assert (changed.features, changed.lang) == ({"min_df": 2, "max_df": 0.5}, "de")
     other = recipe.changed({"model": "linear-tree", "n_trees": 3})
     assert (other.model, other.params) == ("linear-tree", {"seed": 3, "n_trees": 3})
+
+
+def test_trials_with_another_vocabulary_or_names_as_rows_are_not_taken_up_again(tmp_path):
+    (tmp_path / "one.tsv").write_text("1\tlamp\n2\tbook\n")
+    (tmp_path / "other.tsv").write_text("1\tlight\n2\tbook\n")
+    one, other = (read_vocabulary(tmp_path / f"{name}.tsv") for name in ("one", "other"))
+    recipes = [
+        Recipe(),
+        Recipe(name_rows=True),
+        Recipe(name_rows=False),
+        Recipe(vocabulary=one),
+        Recipe(vocabulary=other),
+    ]
+    data = rows(60)
+    assert len({str(_purpose(recipe, data)) for recipe in recipes}) == 5
+    again = read_vocabulary(tmp_path / "one.tsv")
+    assert _purpose(Recipe(vocabulary=one), data) == _purpose(Recipe(vocabulary=again), data)
 
 
 # rows

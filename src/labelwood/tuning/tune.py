@@ -18,6 +18,7 @@ from labelwood.data.groups import group_numbers
 from labelwood.errors import DataError
 from labelwood.models.base import SCORED_AT, Model
 from labelwood.progress import SILENT, Progress
+from labelwood.storage.steps import Key
 from labelwood.tagger.tagger import Tagger
 from labelwood.tuning.duration import duration_text, parse_duration
 from labelwood.tuning.journal import Journal, Trial, journal_path
@@ -176,6 +177,13 @@ def _purpose(recipe: Recipe, data: Dataset) -> dict[str, Any]:
         "params": params,
         "features": {name: list(v) if isinstance(v, (tuple, set)) else v for name, v in recipe.features.items()},
         "lang": recipe.lang,
-        "vocabulary": None if recipe.vocabulary is None else len(recipe.vocabulary.ids),
+        "vocabulary": None if recipe.vocabulary is None else _name_of(recipe.vocabulary),
+        **({} if recipe.name_rows is None else {"name_rows": recipe.name_rows}),
         **({} if groups is None else {"groups": zlib.crc32(groups.tobytes())}),
     }
+
+
+def _name_of(vocabulary: Vocabulary) -> str:
+    """A name for all that a vocabulary says: one of as many concepts is another one."""
+    arrays = vocabulary.arrays()
+    return Key("vocabulary").add(list(arrays), *arrays.values(), vocabulary.facts()).name()
