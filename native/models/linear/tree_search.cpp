@@ -1,30 +1,15 @@
 #include "models/linear/tree_search.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "levels.hpp"
 #include "parallel.hpp"
+#include "rank_keys.hpp"
 
 namespace lw {
 namespace {
-
-// A score and a number as one key: a larger score is a larger key, and of equal scores the smaller number is. Orders that are
-// kept in keys never depend on what came first, and compare in one step.
-using Key = std::uint64_t;
-
-Key key_of(float score, std::int32_t number) {
-    const auto bits = std::bit_cast<std::uint32_t>(score + 0.0f);  // one zero
-    const std::uint32_t rising = bits >> 31 ? ~bits : bits | 0x80000000u;
-    return static_cast<Key>(rising) << 32 | (0xffffffffu - static_cast<std::uint32_t>(number));
-}
-float score_of(Key key) {
-    const auto rising = static_cast<std::uint32_t>(key >> 32);
-    return std::bit_cast<float>(rising >> 31 ? rising & 0x7fffffffu : ~rising);
-}
-std::int32_t number_of(Key key) { return static_cast<std::int32_t>(0xffffffffu - static_cast<std::uint32_t>(key)); }
 
 // Up to so many labels and nodes lie in order, which answers all questions at once; more in heaps.
 constexpr std::int64_t kMostInOrder = 128;
@@ -33,19 +18,19 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 // The best keys in order, best first; 0 where there is none. Room for `n` of them, and some more for whole vectors.
 class KeysInOrder {
 public:
-    KeysInOrder(std::vector<Key>& keys, std::int64_t n) : keys_(keys) { keys_.assign(n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : 128, 0); }
+    KeysInOrder(std::vector<RankKey>& keys, std::int64_t n) : keys_(keys) { keys_.assign(n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : 128, 0); }
 
-    Key operator[](std::int64_t place) const { return keys_[static_cast<std::size_t>(place)]; }
-    void put(const Key* fresh, int n) { kernels().put_best_keys(keys_.data(), static_cast<int>(keys_.size()), fresh, n); }
-    Key take_best() {
-        const Key best = keys_[0];
+    RankKey operator[](std::int64_t place) const { return keys_[static_cast<std::size_t>(place)]; }
+    void put(const RankKey* fresh, int n) { kernels().put_best_keys(keys_.data(), static_cast<int>(keys_.size()), fresh, n); }
+    RankKey take_best() {
+        const RankKey best = keys_[0];
         std::copy(keys_.begin() + 1, keys_.end(), keys_.begin());
         keys_.back() = 0;
         return best;
     }
 
 private:
-    std::vector<Key>& keys_;
+    std::vector<RankKey>& keys_;
 };
 
 // The nodes that are still closed; the best comes out first. Where only `most` more will be opened, only as many are kept:
@@ -56,7 +41,7 @@ public:
         : nodes_(memory.closed), most_(most), in_order_(most <= kMostInOrder), ordered_(memory.ordered_nodes, in_order_ ? most : 0) { nodes_.clear(); }
 
     bool empty() const { return in_order_ ? most_ == 0 || ordered_[0] == 0 : nodes_.empty(); }
-    void put(const Key* fresh, int n) {
+    void put(const RankKey* fresh, int n) {
         if (in_order_) {
             ordered_.put(fresh, n);
         } else {
@@ -64,7 +49,7 @@ public:
         }
     }
     Frontier take_best() {
-        Key best;
+        RankKey best;
         if (in_order_) {
             best = ordered_.take_best();
         } else {
@@ -83,7 +68,7 @@ public:
     void taken_one() { most_ -= most_ < kNoLimit; }
     // The score that a node needs to be kept; minus infinity while every one is.
     float needs() const {
-        const Key last = in_order_ && most_ > 0 ? ordered_[most_ - 1] : 0;
+        const RankKey last = in_order_ && most_ > 0 ? ordered_[most_ - 1] : 0;
         return last ? score_of(last) : kNone;
     }
 
@@ -98,7 +83,7 @@ private:
         }
         while (n_in_heap_ < nodes_.size()) std::push_heap(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(++n_in_heap_));
     }
-    std::vector<Key>& nodes_;
+    std::vector<RankKey>& nodes_;
     std::int64_t most_;
     std::size_t n_in_heap_ = 0;
     bool in_order_;
@@ -114,7 +99,7 @@ public:
           best_(resized(memory.best, in_order_ ? 0 : k), k), bound_(resized(memory.bound, in_order_ ? 0 : n_sure), n_sure),
           narrower_(n_sure < k), slack_(slack) {}
 
-    void offer(const Key* fresh, int n) {
+    void offer(const RankKey* fresh, int n) {
         if (in_order_) {
             size_ = std::min(size_ + n, k_);
             ordered_.put(fresh, n);
@@ -188,7 +173,7 @@ template <class Visit, class Needs>
 std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const SearchOptions& options, const Query& query,
                     const float* known_margins, const Wait& wait, const Frontier& from, Found& found, Visit&& visit, Needs&& visit_needs) {
     alignas(64) float computed[kMaxChildren];
-    Key labels[kMaxChildren], nodes[kMaxChildren];
+    RankKey labels[kMaxChildren], nodes[kMaxChildren];
     const bool leaf = tree.n_children[from.node] == 0;
     std::int32_t first_child = leaf ? tree.first_label[from.node] : tree.first_child[from.node];
     const std::int64_t first = tree.first_block[from.node], last = tree.first_block[from.node + 1];
@@ -218,11 +203,11 @@ std::int32_t expand(const WeightBlocks& blocks, const SearchTree& tree, const Se
                 const float score = path_score(options.link, from.score, margins[c]);
                 if (leaf || tree.is_label(child)) {
                     const std::int32_t place = leaf ? child : tree.first_label[child];
-                    labels[n_labels] = key_of(score, tree.label_order[place]);
+                    labels[n_labels] = rank_key(score, tree.label_order[place]);
                     n_labels += !options.allowed || options.allowed[place];
                 } else if (!options.open || options.open[child]) {
                     const bool waits = wait.scores && tree.n_children[child];
-                    nodes[n_nodes] = key_of(waits ? score - wait.lead : score, child);
+                    nodes[n_nodes] = rank_key(waits ? score - wait.lead : score, child);
                     if (waits) wait.scores[child] = score;
                     n_nodes += !(score <= node_bar);
                 }
@@ -293,11 +278,11 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
         memory.waiting.resize(static_cast<std::size_t>(tree.n_nodes));
         waits = {options.lead, memory.waiting.data(), false};
     }
-    Key opened = 0;
+    RankKey opened = 0;
     const auto open = [&](const Frontier& node) {
         waits.all = tree.even && tree.n_children[node.node] && tree.n_children[tree.first_child[node.node]];
         return expand(blocks, tree, options, query, margins, waits, node, found,
-                      [&](Key* keys, int n) { closed.put(keys, static_cast<int>(std::remove(keys, keys + n, opened) - keys)); },
+                      [&](RankKey* keys, int n) { closed.put(keys, static_cast<int>(std::remove(keys, keys + n, opened) - keys)); },
                       [&] { return closed.needs(); });
     };
     const auto enough = [&] {
@@ -312,7 +297,7 @@ std::int32_t best_first(const WeightBlocks& blocks, const SearchTree& tree, cons
         closed.taken_one();
         n_blocks += open(best);
         ++n_opened;
-        opened = key_of(best.score - (tree.n_children[best.node] ? waits.lead : 0.0f), best.node);
+        opened = rank_key(best.score - (tree.n_children[best.node] ? waits.lead : 0.0f), best.node);
         open({0.0f, 0});
         opened = 0;
     } else {
@@ -344,7 +329,7 @@ std::int32_t beam_search(const WeightBlocks& blocks, const SearchTree& tree, con
         for (const Frontier& from : memory.frontier) {
             if (from.score <= found.node_needs()) continue;
             n_blocks += expand(blocks, tree, options, query, memory.margins, {}, from, found,
-                               [&](const Key* keys, int n) {
+                               [&](const RankKey* keys, int n) {
                                    for (int i = 0; i < n; ++i) memory.next.push_back({score_of(keys[i]), number_of(keys[i])});
                                },
                                [] { return kNone; });
@@ -407,15 +392,15 @@ void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, Q
 }
 
 // The k best labels by the sum of what the trees say of them, best first; returns how many. found: tree after tree.
-std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, std::vector<Key>& memory, std::int32_t* labels, float* scores) {
+std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, std::vector<RankKey>& memory, std::int32_t* labels, float* scores) {
     const auto divisor = static_cast<float>(n_trees);
     if (n_trees > 1 && found.size() <= kMostAddedUp && k <= kMostInOrder) {
         // Looking each up among those before is faster than sorting them, and adds up in the same order.
         std::int32_t names[kMostAddedUp];
         float totals[kMostAddedUp];
-        Key sums[kMostAddedUp];
+        RankKey sums[kMostAddedUp];
         const int kept = kernels().add_up(found.data(), static_cast<int>(found.size()), names, totals);
-        for (int i = 0; i < kept; ++i) sums[i] = key_of(totals[i] / divisor, names[i]);
+        for (int i = 0; i < kept; ++i) sums[i] = rank_key(totals[i] / divisor, names[i]);
         KeysInOrder best(memory, k);
         best.put(sums, kept);
         const std::int32_t n = std::min(k, kept);

@@ -1,7 +1,6 @@
 #include "models/neural/elias/shortlist.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -9,20 +8,10 @@
 
 #include "levels.hpp"
 #include "parallel.hpp"
+#include "rank_keys.hpp"
 
 namespace lw {
 namespace {
-
-// Score and id as one number, the larger the better (equal scores: the smaller id): numbers are compared without a jump.
-std::uint64_t key_of(float score, std::int32_t id) {
-    score += 0.0f;  // -0 is 0
-    std::uint32_t bits;
-    std::memcpy(&bits, &score, sizeof bits);
-    const std::uint32_t rising = bits ^ (bits >> 31 ? 0xffffffffu : 0x80000000u);
-    return std::uint64_t{rising} << 32 | static_cast<std::uint32_t>(~id);
-}
-
-std::int32_t id_of(std::uint64_t key) { return static_cast<std::int32_t>(~static_cast<std::uint32_t>(key)); }
 
 // with_paths: also which edge is the best one; scores alone do not need it.
 template <bool with_paths>
@@ -44,24 +33,24 @@ void walk(const EdgeTable& edges, std::int64_t cluster, float score, PathMemory&
 
 // The clusters of one row: the best by score (equal scores to the smaller cluster), then the forced ones.
 void choose_clusters(const float* scores, std::int64_t n_clusters, std::int32_t beam, const Forced& forced, std::int64_t row, PathMemory& memory) {
-    std::vector<std::uint64_t>& keys = memory.keys;
+    std::vector<RankKey>& keys = memory.keys;
     keys.resize(static_cast<std::size_t>(n_clusters));
-    for (std::int64_t c = 0; c < n_clusters; ++c) keys[static_cast<std::size_t>(c)] = key_of(scores[c], static_cast<std::int32_t>(c));
+    for (std::int64_t c = 0; c < n_clusters; ++c) keys[static_cast<std::size_t>(c)] = rank_key(scores[c], static_cast<std::int32_t>(c));
     const std::int64_t n = std::min<std::int64_t>(beam, n_clusters);
     std::nth_element(keys.begin(), keys.begin() + std::max<std::int64_t>(0, n - 1), keys.end(), std::greater<>());
     memory.chosen.assign(static_cast<std::size_t>(n_clusters), 0);
-    for (std::int64_t i = 0; i < n; ++i) memory.chosen[id_of(keys[static_cast<std::size_t>(i)])] = 1;
+    for (std::int64_t i = 0; i < n; ++i) memory.chosen[number_of(keys[static_cast<std::size_t>(i)])] = 1;
     if (forced.cluster_start)
         for (std::int64_t p = forced.cluster_start[row]; p < forced.cluster_start[row + 1]; ++p) memory.chosen[forced.clusters[p]] = 1;
 }
 
 // Moves the best of the touched labels from place `first` on to the places before `size`.
 void best_first(std::size_t first, std::size_t size, PathMemory& memory) {
-    std::vector<std::uint64_t>& keys = memory.keys;
+    std::vector<RankKey>& keys = memory.keys;
     keys.resize(memory.touched.size() - first);
-    for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = key_of(memory.best[memory.touched[first + i]], memory.touched[first + i]);
+    for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = rank_key(memory.best[memory.touched[first + i]], memory.touched[first + i]);
     std::nth_element(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(size - first), keys.end(), std::greater<>());
-    for (std::size_t i = 0; i < keys.size(); ++i) memory.touched[first + i] = id_of(keys[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i) memory.touched[first + i] = number_of(keys[i]);
 }
 
 // Cuts the touched labels to `room`: forced labels first, then by score.
