@@ -9,7 +9,7 @@ from labelwood import _native
 from labelwood.errors import ModelFileError
 from labelwood.matrices import normalized_rows
 from labelwood.models.ensemble import network
-from labelwood.models.ensemble.network import Network, in_steps, training_memory
+from labelwood.models.ensemble.network import Network, in_steps, squares_of, training_memory, unit_steps
 from labelwood.models.fit_input import checked_input
 
 WORD = (1 << 64) - 1
@@ -174,3 +174,20 @@ def test_the_kernels_refuse_what_does_not_fit():
         _native.ask_network(**tables, **{**asked, "columns": x.indices[:-1], "values": x.data[:-1]})
     with pytest.raises(ValueError, match="columns rise"):
         _native.ask_network(**tables, **{**asked, "columns": -x.indices})
+
+
+def test_unit_steps_stand_for_lines_of_length_one():
+    lines = np.random.default_rng(0).standard_normal((50, 64)).astype(np.float32)
+    lines /= np.linalg.norm(lines, axis=1, keepdims=True)
+    lines[7] = 0
+    steps, scale = unit_steps(lines)
+    stored = steps * scale[:, None]
+    np.testing.assert_allclose(np.linalg.norm(np.delete(stored, 7, axis=0), axis=1), 1, rtol=1e-6)
+    assert not stored[7].any()
+    assert np.delete((stored * lines).sum(axis=1), 7).min() > 0.98
+
+
+def test_squares_of_columns_count_the_entries_that_are_not_stored():
+    x = sparse.random(30, 8, 0.3, "csr", np.float32, random_state=0)
+    np.testing.assert_allclose(squares_of(x), np.square(x.toarray().astype(np.float64)).mean(axis=0))
+    assert squares_of(x[:0]).tolist() == [0] * 8
