@@ -15,6 +15,7 @@ from labelwood.data.groups import group_numbers, mean_error, stretches, together
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.data.split import split
 from labelwood.errors import DataError, ParamError
+from labelwood.models.baselines import knn
 from labelwood.models.ensemble.cross_fitting import held_parts
 from labelwood.models.fit_input import checked_input
 from labelwood.models.linear.cost_choice import chosen_cost
@@ -174,6 +175,28 @@ def test_the_ranker_of_an_ensemble_learns_from_groups_that_its_sides_have_not_se
     for held, kept in parts:
         assert len(held)
         assert share_no_group(groups, held, kept)
+
+
+def neural_split(n_rows, groups):
+    sampling = pytest.importorskip("labelwood.models.neural.sampling", reason="needs torch", exc_type=ImportError)
+    return sampling.validation_split(n_rows, 0.1, 0, 500, groups=groups)[::-1]
+
+
+@pytest.mark.parametrize(
+    ("most", "split_rows"),
+    [
+        (500, neural_split),
+        (500, lambda n_rows, groups: held_parts(n_rows, 500, 0, groups)[0]),
+        (5000, lambda n_rows, groups: trial_rows(n_rows, 0, groups=groups)[::-1]),
+        (1000, lambda n_rows, groups: knn._split(np.random.default_rng(0).permutation(n_rows), groups)),
+    ],
+)
+def test_of_a_large_group_no_more_rows_are_asked_than_without_groups(most, split_rows):
+    n_rows = 24_000
+    groups = np.arange(n_rows) // (n_rows // 2)
+    asked, taught = split_rows(n_rows, groups)
+    assert len(asked) == most
+    assert share_no_group(groups, asked, taught)
 
 
 def test_the_cost_is_chosen_on_groups_that_were_not_seen():

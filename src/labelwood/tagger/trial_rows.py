@@ -22,10 +22,9 @@ def trial_rows(n_rows: int, seed: int, share: float = 0.1, groups: Rows | None =
     """
     share = min(share, HELD_OUT_ROWS / n_rows)
     if groups is None:
-        held_out = keyed_uniform(seed, np.arange(n_rows)) < share
+        held = np.flatnonzero(keyed_uniform(seed, np.arange(n_rows)) < share)
     else:
-        held_out = np.zeros(n_rows, bool)
-        held_out[stretches(keyed_order(n_rows, seed), max(1, int(share * n_rows)), 1, groups)[0]] = True
-    training = np.flatnonzero(~held_out)
+        (held,) = stretches(keyed_order(n_rows, seed), max(1, int(share * n_rows)), 1, groups)
+    training = np.setdiff1d(np.arange(n_rows), held)
     step = max(1, -(-len(training) // TRIAL_ROWS))  # of one row, all may be held out
-    return training[::step], np.flatnonzero(held_out)
+    return training[::step], np.sort(held if groups is None else held[:HELD_OUT_ROWS])

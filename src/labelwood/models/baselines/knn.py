@@ -185,5 +185,5 @@ def _split(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(held, seen): a tenth of the rows, 1,000 at most, and the others."""
     n_held = min(_MOST_HELD, len(order) // 10)
-    held = np.sort(stretches(order, n_held, 1, groups)[0])
-    return held, np.setdiff1d(order, held)
+    (held,) = stretches(order, n_held, 1, groups)
+    return np.sort(held[:_MOST_HELD]), np.setdiff1d(order, held)

@@ -344,8 +344,8 @@ def held_parts(
     """(rows to ask about, rows to train on) for every part; no row is in both, nor is a group."""
     order = np.random.default_rng(seed).permutation(n_rows)
     if n_rows >= _ONE_PART * ranker_rows:
-        held = np.sort(stretches(order, ranker_rows, 1, groups)[0])
-        return [(held, np.setdiff1d(order, held))]
+        (held,) = stretches(order, ranker_rows, 1, groups)
+        return [(np.sort(held[:ranker_rows]), np.setdiff1d(order, held))]  # of a large group some rows are enough
     thirds = [order[number::_PARTS] for number in range(_PARTS)]
     if groups is not None:
         thirds = stretches(order, -(-n_rows // _PARTS), _PARTS, groups)

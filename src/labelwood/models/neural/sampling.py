@@ -80,7 +80,7 @@ def validation_split(
     n_validation = min(int(n_rows * share), most)
     if groups is not None and n_validation:
         (held,) = stretches(keyed_order(n_rows, seed, 0x76616C), n_validation, 1, groups)
-        return np.setdiff1d(np.arange(n_rows), held), np.sort(held)
+        return np.setdiff1d(np.arange(n_rows), held), np.sort(held[:most])
     order = keyed_order(-(-n_rows // run), seed, 0x76616C)
     if run > 1:
         order = (order[:, None] * run + np.arange(run)).ravel()
