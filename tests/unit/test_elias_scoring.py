@@ -373,6 +373,25 @@ def test_calibration_counts_labels_in_the_rows_learned_from(monkeypatch):
 
 
 @pytest.mark.torch
+def test_the_ranker_learns_from_all_rows_in_the_end(monkeypatch):
+    """Of a large group that is held out some rows are enough to choose by; the others are learned from, too."""
+    from labelwood.data.madeup.synthetic import make_sparse_pair
+    from labelwood.models.neural.elias import training
+
+    rows, _ = make_sparse_pair(600, 1, 400, 300, labels_per_row=2, seed=3)
+    learned = []
+
+    def watched(x, *given):
+        learned.append(x.shape[0])
+        return ranker.ranker_of(x, *given)
+
+    monkeypatch.setattr(training, "ranker_of", watched)
+    settings = {"dim": 8, "warm_epochs": 0, "stage1_epochs": 1, "stage2_epochs": 1, "n_threads": 1, "C": 1.0}
+    labelwood.ELIAS(most_held_out=60, **settings).fit(rows, groups=np.arange(600) // 200)
+    assert learned == [400, 600]
+
+
+@pytest.mark.torch
 def test_a_logistic_ranker_of_the_first_labels_answers_alike_alone_saved_and_explained(tmp_path):
     from labelwood.data.madeup.synthetic import make_sparse_pair
 

@@ -59,8 +59,8 @@ def index_gain(
 ) -> IndexGain:
     """The gain on held-out rows; scored: their labels and scores by the whole model. The ranker must know all labels.
 
-    groups: of each row; rows of one group count little more than one row. Memory grows with
-    rows x 100, whatever the number of labels.
+    groups: of each row; rows of one group count little more than one row. Memory grows with rows x 100, whatever the
+    number of labels.
     """
     k = min(PLACES, y.shape[1])
     whole = TopK(*top_of(*scored, k))

@@ -147,7 +147,10 @@ def train(settings: ELIASParams, data: FitInput) -> FittedELIAS:
         if ranker is not None and plan is not None and plan.all_negatives:
             notes = _told_gain(settings, data, read, ranker, chosen, (clock[2] - clock[1]) / (clock[2] - clock[0]))
         if plan is not None:  # now that the scoring is chosen, the ranker learns from all rows
-            every = np.concatenate([read.trained, read.kept])
+            others = np.setdiff1d(
+                np.arange(rows.shape[0]), read.trained
+            )  # of a large group not all are held out to choose
+            every = np.concatenate([read.trained, others])
             seen = [(index, own[every]) for index, own in indexes]
             ranker = ranker_of(
                 rows[every], y[every], partition, seen, plan, settings, progress, ranker, len(read.trained)
