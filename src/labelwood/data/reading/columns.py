@@ -39,8 +39,6 @@ class Columns:
         rows = TextRows(options, notes=list(self.notes), form=TableForm(self.text, self.labels))
         if len(self.labels) > 1 and options.separator is None:
             rows.separator = ""
-            note = f"each cell of {', '.join(self.labels)} is one label; "
-            rows.notes.append(Message(note, Argument("separator"), " cuts them"))
         if options.keep_columns:
             rows.names = _distinct(names)
         return rows

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import ast
-import json
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from labelwood.data.dataset import TableForm
+from labelwood.data.reading.answer_columns import answered_columns
+from labelwood.data.reading.spelled_lists import Lists, list_in_cell, lists_in
 from labelwood.data.reading.text_rows import LabelCells, TextRows, text_fault
 from labelwood.wording import Argument, Message
 
 Label = str | int
-SEPARATORS = ("|", ";", ",")
+NEWLINE = "\n"
+SEPARATORS = ("|", ";", NEWLINE, ",")  # a line break before a comma: names hold commas, but no line breaks
 # A separator counts when this share of the filled cells holds it: one stray '|' in a name does not decide for
 # a column.
 SEPARATOR_SHARE = 0.01
+# Where more cells than this differ, of at least so many, a column of single labels could teach nothing.
+OWN_LABELS, LEAST_CELLS = 0.5, 20
 
 
 @dataclass
@@ -35,11 +38,22 @@ class CutLabels:
 def cut_labels(rows: TextRows) -> CutLabels:
     """The labels of every row; strings become numbers when all labels of the file are written as numbers."""
     notes: list[str] = []
-    asked, separator = rows.options.separator, _known_separator(rows)
+    asked, separator = _asked(rows), _known_separator(rows)
+    answered = None if asked is not None else answered_columns(rows.cells, rows.form.labels)
+    if answered is not None:
+        return CutLabels(list(answered.labels), {}, [answered.note])
+    if asked is None and len(rows.form.labels) > 1:
+        columns = ", ".join(rows.form.labels)
+        notes.append(Message(f"each cell of {columns} is one label; ", Argument("separator"), " cuts them"))
     single = [cell for row in rows.cells for cell in (row if isinstance(row, LabelCells) else (row,))]
     strings = [cell for cell in single if isinstance(cell, str) and cell]
+    lists: Lists | None = None
     if separator is None and strings:
-        separator, note = _find_separator(strings)
+        spelled = lists_in(strings)
+        if spelled is None:
+            separator, note = _find_separator(strings)
+        else:
+            lists, note = spelled
         notes.append(note)
     elif asked and strings and not any(asked in cell for cell in strings):
         notes.append(_of_no_use(asked, strings))
@@ -50,7 +64,7 @@ def cut_labels(rows: TextRows) -> CutLabels:
                 cut = [_labels_of(part, separator, result.titles) for part in cell]
                 result.labels.append(list(chain.from_iterable(cut)))
             else:
-                result.labels.append(_labels_of(cell, separator, result.titles))
+                result.labels.append(_labels_of(cell, separator, result.titles, lists))
         except _LabelError as error:
             rows.options.bad.report(line, str(error))
             result.labels.append(None)
@@ -59,10 +73,16 @@ def cut_labels(rows: TextRows) -> CutLabels:
     return result
 
 
+def _asked(rows: TextRows) -> str | None:
+    """The separator that the caller named; a line break or tab may be written as it is in programs."""
+    asked = rows.options.separator
+    return None if asked is None else {"\\n": NEWLINE, "\\t": "\t"}.get(asked, asked)
+
+
 def _known_separator(rows: TextRows) -> str | None:
     """What the caller said, else what the format says, else what cut the same columns before; None: to be found."""
     if rows.options.separator is not None:
-        return rows.options.separator
+        return _asked(rows)
     like = rows.options.like or TableForm()
     if rows.separator is None and rows.form.labels and rows.form.labels == like.labels:
         return like.separator
@@ -73,13 +93,18 @@ def _find_separator(cells: list[str]) -> tuple[str, str]:
     """The separator of a column of label strings ('' when every cell is one label), and a note on it."""
     plain = [cell for cell in cells if not cell.lstrip().startswith("[")]
     for separator in SEPARATORS:
-        n_cells = sum(separator in cell for cell in plain)
+        n_cells = sum(separator in cell.strip() for cell in plain)
         if n_cells and n_cells >= SEPARATOR_SHARE * len(plain):
-            return separator, f"labels cut at {separator!r} (found in {n_cells:,} of {len(plain):,} cells)"
-    return (
-        "",
-        "no separator found in the label column: each cell is one label" if plain else "labels are lists in the cells",
-    )
+            where = f"found in {n_cells:,} of {len(plain):,} cells"
+            return separator, f"labels cut at {'line breaks' if separator == NEWLINE else repr(separator)} ({where})"
+    if not plain:
+        return "", "labels are lists in the cells"
+    note = "no separator found in the label column: each cell is one label"
+    n_labels = len(set(plain))
+    if len(plain) < LEAST_CELLS or n_labels < OWN_LABELS * len(plain):
+        return "", note
+    several = f", {n_labels:,} labels in {len(plain):,} cells; if a cell holds several, name what is between them with "
+    return "", Message(note, several, Argument("separator"))
 
 
 def _of_no_use(asked: str, cells: list[str]) -> Message:
@@ -95,7 +120,7 @@ class _LabelError(Exception):
     """A label cell is damaged."""
 
 
-def _labels_of(cell: Any, separator: str | None, titles: dict[str, str]) -> list[Label]:
+def _labels_of(cell: Any, separator: str | None, titles: dict[str, str], lists: Lists | None = None) -> list[Label]:
     if cell is None:
         return []
     if isinstance(cell, list):
@@ -109,16 +134,19 @@ def _labels_of(cell: Any, separator: str | None, titles: dict[str, str]) -> list
     text = cell.strip()
     if not text:
         return []
+    if lists is not None:
+        return [_label(item, titles) for item in lists(text)]
     if text.startswith("[") and text.endswith("]"):
-        listed = _list_in_cell(text)
+        listed = list_in_cell(text)
         if listed is not None:
             return [_label(item, titles) for item in listed]
     if not separator:
         pieces = [text]
     elif separator.isspace():
-        pieces = text.split() if separator == " " else text.split(separator)
+        pieces = text.split() if separator == " " else [piece for piece in text.split(separator) if piece.strip()]
     else:
-        pieces = text.split(separator)
+        # "a;b;" ends as many a program ends a list; an empty place between two labels is damage
+        pieces = (text.removeprefix(separator).removesuffix(separator) or text).split(separator)
     return [_label(piece, titles) for piece in pieces]
 
 
@@ -152,18 +180,6 @@ def _label_of_object(item: dict[str, Any], titles: dict[str, str]) -> str:
     if uri is not None and title is not None:
         titles[str(key)] = str(_label(title, {}))
     return str(key)
-
-
-def _list_in_cell(text: str) -> list[Any] | None:
-    """The list a cell spells out in JSON, or as Python prints it (pandas writes such); None if neither."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        try:
-            value = ast.literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return None
-    return value if isinstance(value, list) else None
 
 
 def _numbers_from_strings(result: CutLabels) -> None:

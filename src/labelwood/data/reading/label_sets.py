@@ -17,6 +17,7 @@ from scipy import sparse
 
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.label_cells import CutLabels, Label
+from labelwood.data.reading.odd_names import odd_names
 from labelwood.data.reading.streams import COMPRESSED, lines
 from labelwood.errors import DataError
 
@@ -73,6 +74,8 @@ def label_sets(
                     break
     kept = np.array([labels is not None for labels in rows], dtype=bool)
     y, left_out = _matrix([labels for labels in rows if labels is not None], place, len(names))
+    if label_names is None and names_file is None:
+        notes += odd_names(names, y)
     if left_out:
         entries = "entry" if left_out.total() == 1 else "entries"
         most = ", ".join(repr(str(columns[label])) for label, _ in left_out.most_common(3))

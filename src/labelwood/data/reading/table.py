@@ -16,6 +16,7 @@ from labelwood.data.formats import FORMATS, format_names
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.label_cells import cut_labels
 from labelwood.data.reading.label_sets import label_sets
+from labelwood.data.reading.one_label_lines import join_lines
 from labelwood.data.reading.text_rows import TableOptions, TextRows
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
@@ -59,6 +60,7 @@ def read_table(
     if group is not None and rows.texts and not rows.form.text:
         raise DataError(Message(f"{path}: {format} has no columns that ", Argument("group"), " could name"))
     cut = cut_labels(rows)
+    joined = join_lines(rows.texts, rows.row_ids, cut.labels)
     sets = label_sets(cut, rows.lines, path, bad, label_names)
     if not sets.kept.any():
         were = "row was" if bad.count == 1 else "rows were"
@@ -72,7 +74,7 @@ def read_table(
         label_names=sets.names,
         row_ids=_kept(rows.row_ids, sets.kept) if rows.row_ids else None,
         source=str(path),
-        notes=(*rows.notes, *cut.notes, *sets.notes, *bad.notes()),
+        notes=(*rows.notes, *cut.notes, *([] if joined is None else [joined]), *sets.notes, *bad.notes()),
         form=replace(rows.form, separator=cut.separator),
         columns=_columns(rows, sets.kept) if keep_columns else None,
         groups=None if group is None else _kept(rows.groups, sets.kept),
