@@ -82,5 +82,9 @@ def command(
         show_json({"out": str(model), **asdict(learnt), "applied": None if applied is None else str(applied)})
         return
     show(learnt.text())
+    tell(
+        [f"{name!r} is new beside {known!r}: `labelwood labels DIR merge` makes them one" for name, known in learnt.slips],
+        quiet=quiet,
+    )
     if applied is not None and not quiet:
         show(f"the journal is now {applied.name}")

@@ -267,6 +267,8 @@ class Loaded:
             raise DataError(
                 f"{data.source}: has {data.n_labels} labels, but {self.folder} knows {self.model.n_labels_}"
             )
+        if self.tagger is not None:
+            return self.tagger.label_matrix(data)
         from labelwood.labelspace.names import name_ids, renumbered
 
         return renumbered(data.y, data.label_names, name_ids(self.label_names))

@@ -12,6 +12,7 @@ from scipy import sparse
 from labelwood.errors import DataError
 
 SHOWN = 5
+NEARLY = 0.85  # how alike a slip of the hand is: one letter of seven
 
 
 def all_names(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -64,13 +65,29 @@ def renumbered(
         target[column] = -1 if number is None else number
     shape = (y.shape[0], len(ids) + len(unknown))
     moved = sparse.csr_matrix((y.data.copy(), target[y.indices], y.indptr.copy()), shape=shape)
-    moved.sort_indices()
+    moved.sum_duplicates()  # two names may stand for one label
+    np.minimum(moved.data, 1, out=moved.data)
     return moved, tuple(unknown)
 
 
 def padded_counts(counts: npt.NDArray[np.int64], n_labels: int) -> npt.NDArray[np.int64]:
     """The training rows of each label, with zeros for labels that were not there in training."""
     return np.concatenate([counts, np.zeros(n_labels - len(counts), np.int64)])
+
+
+def nearly_known(name: str, ids: Mapping[str, int]) -> str | None:
+    """The known name that a new one is probably a slip of: it differs by a letter or by capitals; else None.
+
+    Names with digits are ids or numbers, which differ by a digit from many others.
+    """
+    if any(letter.isdigit() for letter in name):
+        return None
+    folded = " ".join(name.casefold().split())
+    same = next((known for known in ids if known != name and " ".join(known.casefold().split()) == folded), None)
+    if same is not None:
+        return same
+    near = difflib.get_close_matches(name, ids, n=1, cutoff=NEARLY)
+    return near[0] if near else None
 
 
 def unknown_label(name: str, ids: Mapping[str, int]) -> str:

@@ -85,6 +85,11 @@ class FittedTagger:
         return name_ids(self.label_names)
 
     @property
+    def truth_ids(self) -> dict[str, int]:
+        """Label name -> the column it is answered in: of a merged label the other one's."""
+        return self.ids | {old: self.ids[into] for old, into in self.labels.merged.items()}
+
+    @property
     def label_counts(self) -> npt.NDArray[np.int64]:
         """The texts that taught the model each of its labels; names of labels do not count."""
         counts = self.model.trained_on.label_counts

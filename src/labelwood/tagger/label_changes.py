@@ -117,8 +117,12 @@ def _merged(state: FittedTagger, old: str, into: str) -> tuple[FittedTagger, str
     if state.rows is None:
         return replace(state, labels=states), f"{old!r} is answered as {into!r}"
     rows, had = state.rows.with_label(state.ids[old], state.ids[into])
-    message = f"{old!r} is answered as {into!r}; {len(had):,} rows became rows of {into!r}"
+    message = f"{old!r} is answered as {into!r}; {_became(len(had))} of {into!r}"
     return replace(state, labels=states, rows=rows), message
+
+
+def _became(n_rows: int) -> str:
+    return "1 row became a row" if n_rows == 1 else f"{n_rows:,} rows became rows"
 
 
 def _hidden(state: FittedTagger, names: Sequence[str], action: str) -> tuple[FittedTagger, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
 from labelwood.features.tokens import as_texts
-from labelwood.labelspace.names import label_matrix
+from labelwood.labelspace.names import label_matrix, nearly_known
 from labelwood.models.fit_input import checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.models.registry import ONE_VS_ALL_WORK, model_class
@@ -76,7 +76,8 @@ class Learnt:
 
     how: "updated": the model was taught the rows; "refitted": it was trained again on all rows; "kept": the rows wait
     for that, and meanwhile new labels are answered by their nearest examples and corrected texts as they were
-    corrected; "nothing": all rows were known. n_pending: the rows that wait.
+    corrected; "nothing": all rows were known. n_pending: the rows that wait. slips: new labels beside the earlier one
+    that each is nearly spelt as.
     """
 
     n_new: int
@@ -87,6 +88,7 @@ class Learnt:
     model: str
     n_pending: int = 0
     seconds: float = 0.0
+    slips: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
         """One line for people."""
@@ -123,8 +125,8 @@ def learned(
     the model again on all rows, whatever it could do instead.
     """
     begin = time.perf_counter()
-    lesson = _last_of_each(replace(lesson, labels=_answered_names(state, lesson.labels)))
     kept = state.kept
+    lesson = _last_of_each(_with_own_ids(replace(lesson, labels=_answered_names(state, lesson.labels)), kept))
     replaced = _replaced(kept, lesson)
     news = [row for row in range(len(lesson.texts)) if not _is_known(state, kept, replaced[row], lesson, row)]
     n_known = len(lesson.texts) - len(news)
@@ -150,11 +152,25 @@ def learned(
     taught, how = _taught(grown, kept, gone, refit, n_threads, progress)
     seconds = time.perf_counter() - begin
     return taught, Learnt(
-        len(news) - corrected, corrected, n_known, new_labels, how, state.model.name, taught.kept.n_pending, seconds
+        len(news) - corrected,
+        corrected,
+        n_known,
+        new_labels,
+        how,
+        state.model.name,
+        taught.kept.n_pending,
+        seconds,
+        _slips(new_labels, state.ids),
     )
 
 
 # what is new
+
+
+def _slips(new_labels: Sequence[str], ids: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
+    """The new labels, of those that a message names, that are hardly meant to be new, and the label that was meant."""
+    near = [(name, nearly_known(name, ids)) for name in new_labels[:SHOWN]]
+    return tuple((name, known) for name, known in near if known is not None)
 
 
 def _answered_names(state: FittedTagger, lists: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -168,6 +184,16 @@ def _answered_names(state: FittedTagger, lists: Sequence[Sequence[str]]) -> list
                 raise DataError(f"row {row}: the label {name!r} is forbidden; nothing was learnt")
         named.append(shown)
     return named
+
+
+def _with_own_ids(lesson: Lesson, kept: KeptRows) -> Lesson:
+    """The lesson without ids that several kept texts share, such as a customer's number: they name no row."""
+    if lesson.ids is None:
+        return lesson
+    pairs = np.unique(np.stack([kept.arrays["ids"], kept.arrays["texts"]]), axis=1)
+    ids, n_texts = np.unique(pairs[0], return_counts=True)
+    shared = np.isin(lesson.id_hashes, ids[n_texts > 1]).tolist()
+    return replace(lesson, ids=["" if no_key else key for key, no_key in zip(lesson.ids, shared, strict=True)])
 
 
 def _last_of_each(lesson: Lesson) -> Lesson:

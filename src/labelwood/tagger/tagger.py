@@ -487,8 +487,11 @@ class Tagger(Estimator):
         return self.evaluate(texts, labels, ks=(SCORED_AT,))[f"nDCG@{SCORED_AT}"]
 
     def label_matrix(self, labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
-        """(y, unknown): labels by name as a matrix over `label_names`, with columns for unknown names at its end."""
-        ids = self.fitted_.ids
+        """(y, unknown): labels by name as a matrix over `label_names`, with columns for unknown names at its end.
+
+        A merged label is the one that it is answered as.
+        """
+        ids = self.fitted_.truth_ids
         if isinstance(labels, Dataset):
             if labels.label_names is None:
                 raise DataError(f"{labels.source}: its labels have no names, but this tagger knows labels by name")
