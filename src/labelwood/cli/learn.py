@@ -83,7 +83,10 @@ def command(
         return
     show(learnt.text())
     tell(
-        [f"{name!r} is new beside {known!r}: `labelwood labels DIR merge` makes them one" for name, known in learnt.slips],
+        [
+            f"{name!r} is new beside {known!r}: `labelwood labels DIR merge` makes them one"
+            for name, known in learnt.slips
+        ],
         quiet=quiet,
     )
     if applied is not None and not quiet:

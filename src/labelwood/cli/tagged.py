@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelwood.cli.answers import check_suffix
 from labelwood.cli.explain import pushes_of
+from labelwood.data.dataset import TableForm
 from labelwood.data.writing.columns_write import ENDINGS, VALUES, ending_of, write_columns
 from labelwood.errors import ParamError
 
@@ -50,7 +51,7 @@ def write_tagged(
 
     names: those of the tags in the vocabulary, where labels are its ids. measure: the name of the column of numbers,
     "scores" or "probabilities". separator: what stands between the tags of a cell, as in training. reasons: one text a
-    row.
+    row. A .csv file has the delimiter of the one that the rows came from, and a mark for Excel if that had one.
     """
     added: dict[str, list[Any]] = {
         "tags": [[name for name, _ in row] for row in answers],
@@ -70,7 +71,8 @@ def write_tagged(
         came = {name: _cells(values, separator) for name, values in came.items()}
     if set(added) & set(came):  # a table that has tags already keeps them
         added = {f"predicted_{name}": values for name, values in added.items()}
-    return write_columns(path, {**came, **added})
+    form = rows.form or TableForm()
+    return write_columns(path, {**came, **added}, delimiter=form.delimiter, of_excel=form.of_excel)
 
 
 def _made_columns(rows: Dataset) -> dict[str, Sequence[Any]]:

@@ -19,13 +19,17 @@ from labelwood.matrices import as_features, as_labels, check_same_rows
 class TableForm:
     """How a table was read: its text columns, its label columns, and what its label cells were cut at (None: lists).
 
-    headless: it is a table of two columns in which no line was taken for a header.
+    headless: it is a table of two columns in which no line was taken for a header. delimiter: what stands between
+    cells where CSV is written for the same people, comma or semicolon; of_excel: it came in an encoding with a mark, or
+    of Windows, as Excel writes and reads it.
     """
 
     text: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     separator: str | None = None
     headless: bool = False
+    delimiter: str = ","
+    of_excel: bool = False
 
     def saved(self) -> dict[str, Any]:
         """The form as JSON holds it; `restored` takes it back."""

@@ -53,6 +53,8 @@ def model_homes() -> dict[str, str]:
 
 def model_class(name: str) -> type[Model[Any, Any]]:
     """The class of a model name; ParamError lists the known names."""
+    if isinstance(name, type):
+        raise ParamError(f"a model is given by its name or as an object: write {name.__name__}() for {name.__name__}")
     if name not in _MODELS:
         raise ParamError(unknown_name("model", name, _MODELS))
     module, cls = _MODELS[name]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ from labelwood.tagger.learning import Lesson
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
     """The texts as a list; DataError says which one is no string."""
-    if isinstance(texts, (str, bytes)):
-        raise DataError("texts must be a list of texts, but one string came; write [text]")
+    if isinstance(texts, (str, bytes, Path)):
+        raise DataError(f"texts must be a list of texts, but {_one_text(texts)}")
+    if isinstance(texts, Dataset):
+        raise DataError("texts must be a list of texts, but a Dataset came; write data.texts")
+    if isinstance(texts, Mapping):
+        listed_keys = ", ".join(map(repr, list(texts)[:10]))
+        raise DataError(f"texts must be a list of texts, but a dict with the keys {listed_keys} came")
     if texts is None or not isinstance(texts, Iterable):
         raise DataError(f"texts must be a list of texts, but got {texts!r}")
     columns = getattr(texts, "columns", None)
@@ -34,6 +40,18 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
             hint = "; leave rows without a text out, or give ''" if is_missing(text) else ""
             raise DataError(f"texts, row {row}: expected a string, but got {text!r}{hint}")
     return rows
+
+
+def _one_text(text: str | bytes | Path) -> str:
+    """What came in place of a list of texts, and what to write instead."""
+    if not isinstance(text, bytes):
+        try:
+            a_file = Path(text).is_file()
+        except (OSError, ValueError):  # too long a name, or a NUL in it: a text
+            a_file = False
+        if a_file:
+            return f"the name of a file came; labelwood.read({str(text)!r}) gives its rows"
+    return f"{'a path' if isinstance(text, Path) else 'one string'} came; write [text]"
 
 
 def numbered_groups(texts: Any, groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:

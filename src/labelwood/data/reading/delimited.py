@@ -7,16 +7,21 @@ one `str.split`.
 
 from __future__ import annotations
 
+import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
+from dataclasses import replace
 
 from labelwood.data.dataset import TableForm
 from labelwood.data.reading.columns import Columns, choose_columns, join_text, label_cell, looks_like_header
-from labelwood.data.reading.start import Start
+from labelwood.data.reading.start import Start, start_of
 from labelwood.data.reading.streams import MAX_LINE_BYTES
 from labelwood.data.reading.text_rows import TableOptions, TextRows, cells_text, text_lines
 from labelwood.errors import DataError
 
 Record = tuple[int, list[str]]
+_QUOTED = re.compile(r'"[^"]*"')
+_NAMED_DELIMITER = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)  # a first line for Excel, which hides it
 
 
 def is_tsv(start: Start) -> bool:
@@ -45,7 +50,11 @@ def _read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
         raise DataError(f"{options.path}: the file is empty")
     notes = []
     if delimiter is None:
-        delimiter = max(",;\t", key=first_line.count)
+        named = _NAMED_DELIMITER.fullmatch(first_line)
+        if named:
+            lines.drop_filled()
+            first_line = lines.peek() or ""
+        delimiter = named[1] if named else max(",;\t", key=_QUOTED.sub("", first_line).count)
         if delimiter != ",":
             notes.append(f"columns are separated by {_shown(delimiter)}")
     # Tools that write TSV without a header do not quote: there a quote is a character like any other.
@@ -66,7 +75,14 @@ def _read_delimited(options: TableOptions, delimiter: str | None) -> TextRows:
         rows = TextRows(options, form=TableForm(headless=True))
         _fill_without_header(rows, [first, *records])
     rows.notes[:0] = notes
+    rows.form = replace(rows.form, delimiter=";" if delimiter == ";" else ",", of_excel=_is_of_excel(options))
     return rows
+
+
+def _is_of_excel(options: TableOptions) -> bool:
+    """True if the file begins with the mark of its encoding, or is not UTF-8: Excel reads what is written so, too."""
+    head = start_of(options.path).head
+    return head.startswith(BOM_UTF8) or bool(options.bad.told)
 
 
 def _fill(rows: TextRows, records: Iterator[Record], names: list[str], columns: Columns) -> None:
@@ -118,6 +134,11 @@ class _Lines:
 
     def give_back(self, lines: list[tuple[int, str]]) -> None:
         self._returned.extend(reversed(lines))
+
+    def drop_filled(self) -> None:
+        """Pass over the next line that is not blank."""
+        while (item := self.next()) is not None and not item[1].strip():
+            pass
 
     def peek(self) -> str | None:
         """The next line that is not blank, left in place."""

@@ -62,7 +62,10 @@ def decoded_lines(path: Path, encoding: str | None, bad: BadRows) -> Iterator[tu
                 else:
                     bad.report(number, _undecodable(error.start + 1, chosen))
                     continue
-            yield number, text.rstrip("\r\n")
+            if number == 1 and "\r" in text and not text.endswith("\n"):  # Excel's "CSV (Macintosh)" has no line feed
+                yield from enumerate(text.rstrip("\r").split("\r"), 1)
+            else:
+                yield number, text.rstrip("\r\n")
         if number == 0:
             raise DataError(f"{path}: the file is empty")
         if chosen is None or _has_byte_lines(chosen):

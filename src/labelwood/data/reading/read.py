@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,8 +28,8 @@ def read(
     path: str | Path,
     *,
     format: str | None = None,
-    text: str | None = None,
-    labels: str | None = None,
+    text: str | Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
     separator: str | None = None,
     on_bad_row: str = "error",
     index_base: int | None = None,
@@ -47,7 +48,7 @@ def read(
     """The Dataset of a file, or of a folder with one training pair or documents; `.gz` and `.zst` are read as they are.
 
     format: one of FORMATS; None finds it from name and content.
-    text, labels, separator: the columns of a table (several: "title,body"), and what stands between labels.
+    text, labels, separator: the columns of a table (several: "title,body", or a list), and what stands between labels.
     on_bad_row: 'error' stops at the first damaged row with file and line; 'skip' leaves such rows out and
     tells in `Dataset.notes` how many.
     index_base: whether svmlight features count from 0 or from 1.
@@ -66,6 +67,10 @@ def read(
         )
     if format is not None and format not in FORMATS:
         raise ParamError(unknown_name("format", format, FORMATS))
+    if not isinstance(path, (str, os.PathLike)):
+        raise DataError(
+            f"read takes the path of a file, but got {type(path).__name__}; fit takes texts and labels as they are"
+        )
     path = Path(path)
     found = ""
     if path.is_dir() and format != "documents":
@@ -77,8 +82,8 @@ def read(
         path,
         known,
         {
-            "text": text,
-            "labels": labels,
+            "text": _listed(text),
+            "labels": _listed(labels),
             "separator": separator,
             "label_names": label_names,
             "encoding": encoding,
@@ -97,6 +102,11 @@ def read(
     if on_bad_row != "error":
         raise ParamError(Message(Argument("split"), " counts every row, so that none may be skipped as damaged"))
     return data.take(split_rows(Path(split), split_column, data.n_rows))
+
+
+def _listed(columns: str | Sequence[str] | None) -> str | None:
+    """Columns as a reader takes them: several with commas between."""
+    return columns if columns is None or isinstance(columns, str) else ",".join(columns)
 
 
 def _read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from itertools import chain
@@ -28,8 +29,11 @@ def ending_of(path: Path) -> str:
     return ending if ending in ENDINGS else ""
 
 
-def write_columns(path: Path, columns: Columns) -> list[str]:
-    """Notes on what the format could not hold; the columns are written in their order, a row a line."""
+def write_columns(path: Path, columns: Columns, *, delimiter: str = ",", of_excel: bool = False) -> list[str]:
+    """Notes on what the format could not hold; the columns are written in their order, a row a line.
+
+    delimiter: what stands between the cells of a .csv file. of_excel: begin with the mark that tells Excel of UTF-8.
+    """
     ending = ending_of(path)
     rows = zip(*columns.values(), strict=True)
     if ending == ".xlsx":
@@ -44,12 +48,15 @@ def write_columns(path: Path, columns: Columns) -> list[str]:
         return []
     if ending not in CELLS:
         raise ParamError(f"{path}: the ending must say the format, one of {', '.join(ENDINGS)}")
-    _write_delimited(path, columns, rows, "\t" if ending == ".tsv" else ",")
+    if ending == ".tsv":
+        delimiter, of_excel = "\t", False
+    _write_delimited(path, columns, rows, delimiter, BOM_UTF8 if of_excel else b"")
     return []
 
 
-def _write_delimited(path: Path, columns: Columns, rows: Iterable[Sequence[Any]], delimiter: str) -> None:
+def _write_delimited(path: Path, columns: Columns, rows: Iterable[Sequence[Any]], delimiter: str, mark: bytes) -> None:
     with atomic_output(path) as stream:
+        stream.write(mark)
         for row in chain([list(columns)], rows):
             line = delimiter.join(quoted(_cell(value), delimiter) for value in row)
             stream.write(line.encode("utf-8") + b"\n")
