@@ -198,7 +198,27 @@ def test_a_concept_is_explained_by_its_name(cli, folder):
     assert by_id.code == 0, by_id.err
     assert cli("explain", folder, "koiran kanssa", "--label", "koirat").out == by_id.out
     assert cli("explain", folder, "koiran kanssa", "--label", "dogs", "--lang", "en").code == 0
-    assert cli("explain", folder, "koiran kanssa", "--label", "dogs").code == 2  # not a name in the texts' language
+    assert cli("explain", folder, "koiran kanssa", "--label", "dogs").out == by_id.out  # a name in any language
+    assert cli("explain", folder, "koiran kanssa", "--label", "wolves").code == 2
+
+
+def test_names_stand_for_concepts(cli, vocabulary, tmp_path):
+    rows = [f"{text}\t<{' '.join('http://x/' + n for n in names.split()).replace(' ', '> <')}>" for text, names in ROWS]
+    (tmp_path / "ids.tsv").write_text("\n".join(rows * 3) + "\n")
+    thesaurus = labelwood.read_vocabulary(vocabulary)
+    named = [";".join(thesaurus.name(f"http://x/{n}", "fi") for n in names.split()) for _, names in ROWS]
+    lines = [f"{text},{names}" for (text, _), names in zip(ROWS, named, strict=True)]
+    (tmp_path / "names.csv").write_text("text,subjects\n" + "\n".join(lines * 3) + "\n")
+    done = cli("train", tmp_path / "names.csv", "--vocab", vocabulary, "--lang", "fi", "--out", tmp_path / "n")
+    assert "labels are names in the vocabulary, and are read as its concepts, such as" in done.err
+    assert cli("train", tmp_path / "ids.tsv", "--vocab", vocabulary, "--lang", "fi", "--out", tmp_path / "i").code == 0
+    tagger = labelwood.load(tmp_path / "n")
+    assert set(tagger.label_names) == set(labelwood.load(tmp_path / "i").label_names)
+    for file in ("names.csv", "ids.tsv"):
+        assert "unknown" not in cli("evaluate", tmp_path / "n", tmp_path / file).err
+    assert tagger.learn(["koirien ruoka"], [["Koirat"]]).new_labels == ()
+    assert cli("labels", tmp_path / "n", "retire", "kissat").out == "retired: 'http://x/cats'\n"
+    assert cli("predict", tmp_path / "n", tmp_path / "ids.tsv", "-k", 1, "--include", "below:eläimet").code == 0
 
 
 def test_a_tree_of_the_thesaurus(cli, vocabulary, corpus, asked, tmp_path):

@@ -148,6 +148,27 @@ def test_other_things_in_place_of_a_list_of_texts_are_named(tmp_path, monkeypatc
         lw.read([["apple", "a"]])
 
 
+def test_a_matrix_without_names_is_no_truth_for_names():
+    pandas = pytest.importorskip("pandas")
+    tagger = lw.Tagger("one-vs-all", n_threads=1).fit(TITLES, TAGS)
+    frame = pandas.DataFrame([[int(tag in tags) for tag in tagger.label_names] for tags in TAGS])
+    for judge in (tagger.evaluate, tagger.learn):
+        with pytest.raises(
+            DataError, match="a matrix without names of its columns, but the tagger knows labels by name"
+        ):
+            judge(TITLES, frame.to_numpy())
+    frame.columns = list(tagger.label_names)
+    assert tagger.evaluate(TITLES, frame)["P@1"] == 100.0
+    by_number = lw.Tagger("one-vs-all", n_threads=1).fit(TITLES, frame.to_numpy())
+    assert by_number.evaluate(TITLES, frame.to_numpy())["P@1"] == 100.0
+
+
+def test_a_column_of_arrow_is_a_list_of_texts():
+    arrow = pytest.importorskip("pyarrow")
+    tagger = lw.Tagger("one-vs-all", n_threads=1).fit(arrow.array(TITLES), arrow.array(TAGS))
+    assert tagger.predict(arrow.chunked_array([TITLES[:1], TITLES[1:]]), k=1)[1][0][0] == "drink"
+
+
 # corrections
 
 

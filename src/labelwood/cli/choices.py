@@ -64,5 +64,8 @@ def model_choice(data: Dataset, trained: Any) -> str:
     if name == "one-vs-all":
         time = "seconds" if data.n_labels * n_nonzeros < ONE_VS_ALL_WORK / 10 else "a minute or two"
         return f"model: one-vs-all, the most accurate linear model; it takes {time} on {size}"
+    if data.x is None and trained.model_.n_labels_ > data.n_labels:
+        total = count(trained.model_.n_labels_, "label")
+        return f"model: {name}; with the concepts that have no text there are {total}, where a tree is much quicker"
     minutes = max(2, round(data.n_labels * n_nonzeros / ONE_VS_ALL_WORK))
     return f"model: {name}; one-vs-all would take about {minutes:,} minutes on {size}, a tree takes a fraction of that"

@@ -42,9 +42,6 @@ def command(
         raise ParamError("--row is a row of --data FILE, but a TEXT was given")
     loaded = Loaded(model, verify=verify)
     titles = loaded.titles(lang)
-    if label is not None and titles is not None and label not in (loaded.label_names or ()):
-        called = [known for known, title in zip(loaded.label_names or (), titles, strict=True) if title == label]
-        label = called[0] if len(called) == 1 else label
     reason = _reason(loaded, text, data, row or 0, label)
     title = reason.label if titles is None else f"{titles[loaded.label(reason.label)]} ({reason.label})"
     if json:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from labelwood.features.languages import AUTO as DETECT
 from labelwood.features.languages import languages_of
-from labelwood.labelspace.names import SHOWN
+from labelwood.labelspace.names import SHOWN, renumbered
 from labelwood.vocabulary.read import read_vocabulary
 from labelwood.vocabulary.vocabulary import Vocabulary
 
@@ -26,6 +26,31 @@ def spoken(vocabulary: Vocabulary, lang: str | None, texts: Sequence[str]) -> Vo
     """The vocabulary in the language of most of the texts: as given, else as detected."""
     codes = languages_of(texts) if lang in (None, DETECT) else str(lang).split("+")
     return vocabulary.speaking(next(iter(codes), None))
+
+
+def are_concepts(labels: Sequence[str], vocabulary: Vocabulary) -> bool:
+    """True if at least half of the labels are concepts, by id or by name: else labels mean something else."""
+    known = sum(label in vocabulary or vocabulary.concept_named(label) is not None for label in labels)
+    return bool(labels) and known >= LEAST_KNOWN * len(labels)
+
+
+def as_concepts(
+    y: sparse.csr_matrix, labels: tuple[str, ...], vocabulary: Vocabulary
+) -> tuple[sparse.csr_matrix, tuple[str, ...], list[str]]:
+    """(y, labels, notes) in which labels that are names of concepts have become their ids."""
+    named = {
+        label: concept
+        for label in labels
+        if label not in vocabulary and (concept := vocabulary.concept_named(label)) is not None
+    }
+    if not named or not are_concepts(labels, vocabulary):
+        return y, labels, []
+    meant = [named.get(label, label) for label in labels]
+    ids = {label: column for column, label in enumerate(sorted(set(meant)))}
+    y, _ = renumbered(y, meant, ids)
+    some = next(iter(named.items()))
+    note = f"{len(named):,} of {len(labels):,} labels are names in the vocabulary, and are read as its concepts"
+    return y, tuple(ids), [f"{note}, such as {some[0]!r} as {some[1]}"]
 
 
 def unseen_concepts(labels: Sequence[str], vocabulary: Vocabulary) -> list[str]:

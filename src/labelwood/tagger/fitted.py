@@ -26,6 +26,7 @@ from labelwood.models.registry import model_class
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, part, prefixed
 from labelwood.storage.words import packed, unpacked
 from labelwood.tagger.allowed import allowed_answers
+from labelwood.tagger.concepts import are_concepts
 from labelwood.tagger.kept_rows import KeptRows, no_rows
 from labelwood.tagger.label_states import LabelStates
 from labelwood.tagger.late_answers import LateAnswers
@@ -84,10 +85,20 @@ class FittedTagger:
         """Label name -> column."""
         return name_ids(self.label_names)
 
-    @property
-    def truth_ids(self) -> dict[str, int]:
-        """Label name -> the column it is answered in: of a merged label the other one's."""
-        return self.ids | {old: self.ids[into] for old, into in self.labels.merged.items()}
+    def concept(self, name: str) -> str:
+        """The id of the concept of this name, if labels are concepts; else, and of a label, the name itself."""
+        if name in self.ids or self.vocabulary is None or not self._knows_concepts:
+            return name
+        return self.vocabulary.concept_named(name) or name
+
+    def meant(self, name: str) -> str:
+        """The label that a person means by a name: of a merged label the other one, of a concept's name its id."""
+        label = self.concept(name)
+        return self.labels.merged.get(label, label)
+
+    @cached_property
+    def _knows_concepts(self) -> bool:
+        return self.vocabulary is not None and are_concepts(self.label_names, self.vocabulary)
 
     @property
     def label_counts(self) -> npt.NDArray[np.int64]:
@@ -265,6 +276,7 @@ class FittedTagger:
 
     def explain(self, text: str, label: str, n_threads: int | None) -> TagReason:
         """Why one text gets a label."""
+        label = self.concept(label)
         if label not in self.ids:
             raise DataError(unknown_label(str(label), self.ids))
         x, number = self.words.rows(as_texts([text]), n_threads), self.ids[label]

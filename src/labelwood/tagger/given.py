@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         raise DataError(f"texts must be a list of texts, but a dict with the keys {listed_keys} came")
     if texts is None or not isinstance(texts, Iterable):
         raise DataError(f"texts must be a list of texts, but got {texts!r}")
+    if hasattr(texts, "to_pylist"):  # a column of Arrow, whose items are no strings
+        texts = texts.to_pylist()
     columns = getattr(texts, "columns", None)
     if columns is not None:  # of a data frame, whose iteration gives the names of its columns
         names = list(columns)
@@ -81,8 +83,17 @@ def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_ma
     return rows, y, label_names
 
 
-def lesson_of(texts: Any, labels: Any, ids: Sequence[str] | None, groups: Sequence[Any] | None = None) -> Lesson:
-    """The texts, label names, ids and groups to learn from, checked; texts without any label are corrections, too."""
+def lesson_of(
+    texts: Any,
+    labels: Any,
+    ids: Sequence[str] | None,
+    groups: Sequence[Any] | None = None,
+    known: Container[str] | None = None,
+) -> Lesson:
+    """The texts, label names, ids and groups to learn from, checked; texts without any label are corrections, too.
+
+    known: the tagger's labels, for `named_labels`.
+    """
     if isinstance(texts, Dataset):
         if labels is not None or ids is not None or groups is not None:
             raise DataError("learn takes a Dataset alone, or texts, labels, ids and groups")
@@ -90,7 +101,7 @@ def lesson_of(texts: Any, labels: Any, ids: Sequence[str] | None, groups: Sequen
         names = tuple(texts.label_names or (str(number) for number in range(texts.n_labels)))
     else:
         rows = checked_texts(texts)
-        y, names = named_labels(labels_for(labels))
+        y, names = named_labels(labels_for(labels), known)
         check_as_many(len(rows), y.shape[0])
     if ids is not None and len(ids) != len(rows):
         raise DataError(f"there are {len(rows)} texts but {len(ids)} ids: each text needs its own")
@@ -100,10 +111,20 @@ def lesson_of(texts: Any, labels: Any, ids: Sequence[str] | None, groups: Sequen
     return Lesson(rows, lists, ids, groups)
 
 
-def named_labels(labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
-    """(y, the name of each column): ids and column numbers become names as they are written."""
+def named_labels(labels: Any, known: Container[str] | None = None) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    """(y, the name of each column): ids and column numbers become names as they are written.
+
+    known: the labels of a tagger; DataError if labels are a matrix without names and no column's number is one of them.
+    """
     y, classes = understood(labels, "labels")
-    names = classes.names if classes.names is not None else tuple(str(label) for label in classes.array().tolist())
+    if classes.names is not None:
+        return y, classes.names
+    names = tuple(str(label) for label in classes.array().tolist())
+    if known is not None and classes.ids is None and names and not any(name in known for name in names):
+        fault = (
+            "labels are a matrix without names of its columns, but the tagger knows labels by name; give lists of names"
+        )
+        raise DataError(f"{fault}, or a data frame whose columns are the names")
     return y, names
 
 

@@ -53,6 +53,7 @@ def changed_labels(
         raise DataError(f"a label name must have words, but is {blank!r}")
     if action in ("add", "rename"):  # spaces at the ends of a new name are a slip of the hand
         names = [name if name in state.ids else name.strip() for name in names]
+    names = [state.concept(name) if action != "rename" or place == 0 else name for place, name in enumerate(names)]
     twice = next((name for place, name in enumerate(names) if n_names == 0 and name in names[:place]), None)
     if twice is not None:
         raise DataError(f"the label {twice!r} is named twice")
@@ -81,7 +82,8 @@ def _added(
     done = [f"{', '.join(map(repr, back))} {'is' if len(back) == 1 else 'are'} answered again"] if back else []
     fresh = [name for name in names if name not in state.ids]
     if text is not None or fresh:
-        taught = [(name, name if text is None else text) for name in (fresh if text is None else names)]
+        called = state.vocabulary.name if state.vocabulary is not None else str
+        taught = [(name, called(name) if text is None else text) for name in (fresh if text is None else names)]
         lesson = Lesson([example for _, example in taught], [[name] for name, _ in taught])
         state, learnt = learned(state, lesson, n_threads=n_threads)
         done.append(learnt.text())

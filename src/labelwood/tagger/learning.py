@@ -178,7 +178,7 @@ def _answered_names(state: FittedTagger, lists: Sequence[Sequence[str]]) -> list
     states = state.labels
     named = []
     for row, labels in enumerate(lists):
-        shown = list(dict.fromkeys(states.merged.get(name, name) for name in labels))
+        shown = list(dict.fromkeys(map(state.meant, labels)))
         for name in shown:
             if name in states.forbidden:
                 raise DataError(f"row {row}: the label {name!r} is forbidden; nothing was learnt")

@@ -34,7 +34,7 @@ from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.load import read_manifest
 from labelwood.storage.save import save_folder
 from labelwood.storage.steps import scratch_of_run
-from labelwood.tagger.concepts import notes_about, opened, spoken, with_concepts
+from labelwood.tagger.concepts import as_concepts, notes_about, opened, spoken, with_concepts
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
 from labelwood.tagger.given import (
     check_as_many,
@@ -201,7 +201,11 @@ class Tagger(Estimator):
         if vocabulary is not None:
             vocabulary = spoken(vocabulary, self.lang, rows)
         features, notes = self._chosen_features(rows, y, numbers, progress)
-        seen, n_texts, n_labels = texts_fingerprint(rows, y, label_names), len(rows), len(label_names)
+        seen, n_texts = texts_fingerprint(rows, y, label_names), len(rows)
+        if vocabulary is not None:
+            y, label_names, about_names = as_concepts(y, label_names, vocabulary)
+            notes = (*notes, *about_names)
+        n_labels = len(label_names)
         alike = self._new_model(LINEAR_TREE)  # or one-vs-all: about names they are alike
         check_may_learn(alike, self.name_rows)
         learns_names = bool(self.name_rows)
@@ -295,7 +299,7 @@ class Tagger(Estimator):
         """
         taught, learnt = learned(
             self.fitted_,
-            lesson_of(texts, labels, ids, groups),
+            lesson_of(texts, labels, ids, groups, self.fitted_.ids),
             refit=refit,
             n_threads=self.n_threads,
             progress=progress,
@@ -489,15 +493,16 @@ class Tagger(Estimator):
     def label_matrix(self, labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
         """(y, unknown): labels by name as a matrix over `label_names`, with columns for unknown names at its end.
 
-        A merged label is the one that it is answered as.
+        A merged label is the one that it is answered as, and the name of a concept of the vocabulary stands for its id.
         """
-        ids = self.fitted_.truth_ids
+        state = self.fitted_
         if isinstance(labels, Dataset):
             if labels.label_names is None:
                 raise DataError(f"{labels.source}: its labels have no names, but this tagger knows labels by name")
-            return naming.renumbered(labels.y, labels.label_names, ids)
-        y, names = named_labels(labels)
-        return naming.renumbered(y, names, ids)
+            y, names = labels.y, tuple(labels.label_names)
+        else:
+            y, names = named_labels(labels, state.ids)
+        return naming.renumbered(y, [state.meant(name) for name in names], state.ids)
 
     # saving
 

@@ -84,8 +84,29 @@ class Vocabulary:
         """Id -> place."""
         return {concept: number for number, concept in enumerate(self.ids)}
 
+    @cached_property
+    def _by_name(self) -> dict[str, int]:
+        """Name -> the place of the one concept that has it: preferred names count first, deprecated concepts last."""
+        preferred = [(name, place) for names in self.names for place, name in enumerate(names) if name]
+        others = [(other.text, other.concept) for other in self.others]
+        gone = self.deprecated.tolist()
+        found: dict[str, int] = {}
+        for named, old in ((others, True), (preferred, True), (others, False), (preferred, False)):
+            places: dict[str, set[int]] = {}
+            for name, place in named:
+                if gone[place] == old:
+                    places.setdefault(name.casefold(), set()).add(place)
+            found |= {name: some.pop() for name, some in places.items() if len(some) == 1}
+        return found
+
+    def concept_named(self, name: str) -> str | None:
+        """The id of the one concept of this name, in whatever language and capitals; None for none, or several."""
+        place = self._by_name.get(name.casefold())
+        return None if place is None else self.ids[place]
+
     def number(self, concept: str) -> int:
-        """The place of an id; DataError names the nearest ones."""
+        """The place of an id, or of the one concept of this name; DataError names the nearest ids."""
+        concept = concept if concept in self.numbers else self.concept_named(concept) or concept
         if concept not in self.numbers:
             near = difflib.get_close_matches(concept, self.ids, n=3)
             raise DataError(
