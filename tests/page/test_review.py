@@ -8,6 +8,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from labelwood.cli.main import run
+
 
 @pytest.fixture
 def table(rows, names, tmp_path):
@@ -46,6 +48,23 @@ def test_columns_are_guessed_and_can_be_chosen(pages, table):
     page.click("#start")
     expect(page.locator("li.disagree")).to_have_count(0)
     expect(page.locator("li.in .state").first).to_have_text("assigned")
+
+
+def test_columns_of_training_are_chosen(pages, serve, tmp_path):
+    rows = [("soup", "hot and salty", "soup\nhot"), ("tea", "hot and sweet", "drink\nhot"), ("ice", "cold", "cold")]
+    table = tmp_path / "dishes.csv"
+    with table.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("name", "description", "kind"), *rows * 3])
+    assert run(["train", str(table), "--labels", "kind", "--out", str(tmp_path / "dishes"), "--threads", "1"]) == 0
+    with serve(tmp_path, "dishes") as service:
+        page = pages.open("review", url=service.url)
+        page.set_input_files("#table-file", table)
+        fields = ("column-text", "column-tags", "separator")
+        chosen = [page.locator(f"#{name} option:checked").inner_text() for name in fields]
+        assert chosen == ["name + description", "kind", "line break"]
+        page.click("#start")
+        expect(page.locator("#told")).to_have_text("0 of 9 rows reviewed")
+        expect(page.locator("#row-text")).to_contain_text("hot and")
 
 
 def test_the_worst_disagreement_comes_first(queue):

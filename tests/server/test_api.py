@@ -9,6 +9,7 @@ import time
 import pytest
 
 import labelwood as lw
+from labelwood.cli.main import run
 from labelwood.server.page_files import Page
 from labelwood.server.served import ServedModel
 from labelwood.server.settings import Limits
@@ -193,6 +194,14 @@ def test_looking(service):
     assert service.json("GET", "/readyz") == (200, {"status": "ready"})
     status, model = service.json("GET", "/v1/model")
     assert (status, model["model"], model["n_labels"], model["learn"]) == (200, "one-vs-all", 4, False)
+    assert model["table"] is None  # it was trained in Python
+
+
+def test_the_columns_of_training_are_told(start, tmp_path):
+    (tmp_path / "rows.csv").write_text("title,body,tags\nsoup,hot,a;b\ntea,hot,c\n")
+    assert run(["train", str(tmp_path / "rows.csv"), "--out", str(tmp_path / "m"), "--threads", "1"]) == 0
+    told = {"text": ["title", "body"], "labels": ["tags"], "separator": ";"}
+    assert start({"m": tmp_path / "m"}).json("GET", "/v1/model")[1]["table"] == told
 
 
 def test_metrics(service):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from labelwood.errors import ModelFileError
+from labelwood.data.dataset import TableForm
+from labelwood.errors import DataError, ModelFileError
 from labelwood.features.languages import language_shares
 from labelwood.server import annif
 from labelwood.server.access import READ, WRITE
@@ -39,6 +40,7 @@ from labelwood.server.schemas import (
     Reason,
     ReloadAnswer,
     ReloadRequest,
+    TrainingTable,
     VotingRow,
     decoder,
     encode,
@@ -243,10 +245,20 @@ async def model(app: App, request: Request) -> Response:
         learn=app.settings.learn,
         change_labels=app.settings.change_labels,
         languages=[] if served.vocabulary is None else list(served.vocabulary.languages),
+        table=_training_table(manifest["extra"].get("table")),
         trees=n_trees(served),
         models=[one.name for one in app.models],
     )
     return Response(encode(answer))
+
+
+def _training_table(saved: Any) -> TrainingTable | None:
+    """The columns that a manifest names; None where it names none, or nothing that could be some."""
+    try:
+        form = TableForm.restored(saved)
+    except DataError:
+        return None
+    return TrainingTable(list(form.text), list(form.labels), form.separator) if form.text else None
 
 
 async def healthz(app: App, request: Request) -> Response:

@@ -178,6 +178,14 @@ class DetectAnswer(Struct):
     results: list[DetectedLanguage]
 
 
+class TrainingTable(Struct):
+    """The columns of the table that a tagger was trained on, and what its label cells were cut at (null: lists)."""
+
+    text: list[str]
+    labels: list[str]
+    separator: str | None
+
+
 class ModelAnswer(Struct):
     """What a model is."""
 
@@ -194,6 +202,7 @@ class ModelAnswer(Struct):
     learn: bool  # whether corrections are taken
     change_labels: bool  # whether labels may be changed
     languages: list[str]  # of the titles; none without a vocabulary
+    table: TrainingTable | None  # null where it was no table
     trees: int  # how many label trees /v1/tree can open
     models: list[str]  # the names of all models of the service
 

@@ -59,9 +59,12 @@ export function written(rows, delimiter) {
   return rows.map((row) => row.map(cell).join(delimiter)).join("\r\n") + "\r\n";
 }
 
-/** What separates tags within a cell: the first of | ; , that occurs in some cells (never the column delimiter). */
+/** What may stand between the tags of a cell. */
+export const SEPARATORS = ["|", ";", "\n", ","];
+
+/** What separates tags within a cell: the first that occurs in some cells (never the column delimiter). */
 export function guessedSeparator(cells, delimiter) {
-  return ["|", ";", ","].find((sign) => sign !== delimiter && cells.some((cell) => cell.includes(sign))) ?? "|";
+  return SEPARATORS.find((sign) => sign !== delimiter && cells.some((cell) => cell.includes(sign))) ?? "|";
 }
 
 /** The tags of a cell, each once. */

@@ -3,7 +3,7 @@
 import { s } from "./dom.js";
 import { number, percent } from "./language.js";
 
-const WIDTH = 420, HEIGHT = 250, LEFT = 52, RIGHT = 14, TOP = 14, BOTTOM = 46;
+const WIDTH = 420, HEIGHT = 250, LEFT = 64, RIGHT = 14, TOP = 14, BOTTOM = 46;
 const INNER_WIDTH = WIDTH - LEFT - RIGHT, INNER_HEIGHT = HEIGHT - TOP - BOTTOM;
 
 function frame(label, across, up, ...marks) {

@@ -1,7 +1,7 @@
 // "Review": a CSV file, row by row, what needs a person first; decisions, the way back, export, corrections.
 
 import * as api from "./api.js";
-import { decoded, guessedSeparator, parse, tagsOf, written } from "./csv.js";
+import { decoded, guessedSeparator, parse, SEPARATORS, tagsOf, written } from "./csv.js";
 import { button, download, h, say } from "./dom.js";
 import { marked } from "./highlight.js";
 import { counted, t } from "./language.js";
@@ -29,7 +29,7 @@ export class ReviewView {
   constructor(root, { fail, tell }) {
     Object.assign(this, { root, fail, tell });
     this.table = null; // {name, columns, rows, delimiter}
-    this.choice = null; // {text, tags, separator, order}
+    this.choice = null; // {text: places of columns, tags, separator, order}
     this.queue = null;
   }
 
@@ -61,14 +61,22 @@ export class ReviewView {
     const lengths = table.columns.map((_, place) => table.rows.slice(0, 50).reduce((sum, row) => sum + row[place].length, 0));
     const named = (pattern) => table.columns.findIndex((name) => pattern.test(name));
     const text = named(/^(text|abstract|content|inhalt|beschreibung|description)$/i);
-    const tags = named(/^(labels?|tags?|subjects?|keywords?|schlagw(ort|orte|örter)|themen)$/i);
+    const trainedTags = this.about.table?.labels.length === 1 ? table.columns.indexOf(this.about.table.labels[0]) : -1;
+    const tags = trainedTags >= 0 ? trainedTags : named(/^(labels?|tags?|subjects?|keywords?|schlagw(ort|orte|örter)|themen)$/i);
     const longest = lengths.indexOf(Math.max(...lengths));
+    const trained = this.trainedText();
     this.choice = {
-      text: text >= 0 ? text : longest, tags,
+      text: trained.length ? trained : [text >= 0 ? text : longest], tags,
       separator: guessedSeparator(tags >= 0 ? table.rows.slice(0, 200).map((row) => row[tags]) : [], table.delimiter),
       order: tags >= 0 ? "disagree" : "unsure",
     };
     this.renderChoice();
+  }
+
+  /** The places of the columns that the model learnt its texts from; [] if one is not there. */
+  trainedText() {
+    const places = (this.about.table?.text ?? []).map((name) => this.table.columns.indexOf(name));
+    return places.includes(-1) ? [] : places;
   }
 
   renderChoice() {
@@ -79,19 +87,22 @@ export class ReviewView {
       return h("label", { class: "field" }, h("span", {}, t(key)), select);
     };
     const named = columns.map((name, place) => [place, name || `${place + 1}`]);
+    const trained = this.trainedText();
+    const texts = trained.length > 1 ? [[trained.join(","), trained.map((place) => columns[place]).join(" + ")], ...named] : named;
+    const signs = SEPARATORS.map((sign) => [sign, sign === "\n" ? t("review_line_break") : sign]);
     const { choice } = this;
     const hasTags = choice.tags >= 0;
     const orders = ["unsure", ...(hasTags ? ["disagree"] : []), "file"].map((name) => [name, t(`order_${name}`)]);
     if (!hasTags && choice.order === "disagree") choice.order = "unsure";
-    const shown = [...new Set([choice.text, ...(hasTags ? [choice.tags] : [])])];
+    const shown = [...new Set([...choice.text, ...(hasTags ? [choice.tags] : [])])];
     this.root.replaceChildren(
       h("h1", {}, t("review_title")),
       h("div", { class: "sheet" },
         h("div", { class: "heading" }, h("h2", {}, this.table.name), h("span", { class: "count" }, counted("rows", rows.length))),
         h("div", { class: "fields" },
-          choose("column-text", "review_text", named, choice.text, (value) => { choice.text = Number(value); }),
+          choose("column-text", "review_text", texts, choice.text.join(","), (value) => { choice.text = value.split(",").map(Number); }),
           choose("column-tags", "review_tags", [[-1, t("review_no_tags")], ...named], choice.tags, (value) => { choice.tags = Number(value); }),
-          hasTags ? choose("separator", "review_separator", ["|", ";", ","].map((sign) => [sign, sign]), choice.separator, (value) => { choice.separator = value; }) : null,
+          hasTags ? choose("separator", "review_separator", signs, choice.separator, (value) => { choice.separator = value; }) : null,
           choose("order", "review_order", orders, choice.order, (value) => { choice.order = value; })),
         h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": this.table.name }, h("table", {},
           h("thead", {}, h("tr", {}, shown.map((place) => h("th", { scope: "col" }, columns[place])))),
@@ -108,7 +119,7 @@ export class ReviewView {
   /** All rows as {text, given}; given is null if the file has no tags. */
   texts() {
     const { text, tags, separator } = this.choice;
-    return this.table.rows.map((row) => ({ text: row[text], given: tags >= 0 ? tagsOf(row[tags], separator) : null }));
+    return this.table.rows.map((row) => ({ text: text.map((place) => row[place]).filter(Boolean).join("\n"), given: tags >= 0 ? tagsOf(row[tags], separator) : null }));
   }
 
   async start() {

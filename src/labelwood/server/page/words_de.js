@@ -90,6 +90,7 @@ export const DE = {
   review_tags: "Tags",
   review_no_tags: "keine Tags in dieser Datei",
   review_separator: "Tags sind getrennt durch",
+  review_line_break: "Zeilenumbruch",
   review_order: "Reihenfolge",
   order_unsure: "Unsicheres zuerst",
   order_disagree: "Widersprüche zuerst",

@@ -90,6 +90,7 @@ export const EN = {
   review_tags: "Tags",
   review_no_tags: "no tags in this file",
   review_separator: "Tags are separated by",
+  review_line_break: "line break",
   review_order: "Order",
   order_unsure: "least sure first",
   order_disagree: "disagreements first",
