@@ -1,6 +1,7 @@
 """Tables as other programs write them: lists in brackets, columns of 0 and 1, a line for every tag, Excel's own CSV."""
 
 import csv
+import sys
 
 import numpy as np
 import pytest
@@ -125,6 +126,18 @@ def test_line_ends_and_first_lines_of_excel(tmp_path):
     assert lw.read(tmp_path / "b.csv").texts == ("apple, pie",)
     (tmp_path / "c.csv").write_bytes(b'"text";"tags";"a, b, c, d"\n"apple";"x";1\n')
     assert tags_of(lw.read(tmp_path / "c.csv")) == [["x"]]
+
+
+@pytest.mark.parametrize(
+    ("module", "ending", "extra"), [("openpyxl", ".xlsx", "excel"), ("pyarrow", ".parquet", "parquet")]
+)
+def test_a_missing_package_is_told_before_the_work(cli, tmp_path, monkeypatch, module, ending, extra):
+    path = table(tmp_path / "a.csv", ["title", "tags"], zip(TITLES, map(";".join, TAGS), strict=True))
+    assert cli("train", path, "--out", tmp_path / "m", "--threads", 1).code == 0
+    monkeypatch.setitem(sys.modules, module, None)
+    done = cli("predict", tmp_path / "m", tmp_path / "not there.csv", "--out", tmp_path / f"b{ending}")
+    assert done.code == 2
+    assert f'pip install "labelwood[{extra}]"' in done.err
 
 
 # in a notebook

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from labelwood.cli.answers import check_suffix
 from labelwood.cli.explain import pushes_of
 from labelwood.data.dataset import TableForm
-from labelwood.data.writing.columns_write import ENDINGS, VALUES, ending_of, write_columns
+from labelwood.data.writing.columns_write import ENDINGS, VALUES, check_writable, ending_of, write_columns
 from labelwood.errors import ParamError
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def check_out(out: Path | None, shape: str, *, reasons: bool) -> bool:
         raise ParamError(f"--reasons are a column of a table, so they need --out with one of {', '.join(ENDINGS)}")
     if out is not None and not table:
         check_suffix(out, ENDINGS if shape == "wide" else ())
+    if out is not None and table:
+        check_writable(out)  # before the rows are read and answered
     return table
 
 

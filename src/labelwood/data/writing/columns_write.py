@@ -13,7 +13,7 @@ from typing import Any
 from labelwood.data.arrow import require_pyarrow
 from labelwood.data.reading.streams import plain_name
 from labelwood.data.writing.atomic_file import atomic_output
-from labelwood.data.writing.excel_write import write_sheet
+from labelwood.data.writing.excel_write import require_openpyxl, write_sheet
 from labelwood.data.writing.table_write import quoted
 from labelwood.errors import ParamError
 
@@ -27,6 +27,14 @@ def ending_of(path: Path) -> str:
     """The ending that says the format, without .gz and .zst; '' if it is none of ENDINGS."""
     ending = Path(plain_name(path)).suffix.lower()
     return ending if ending in ENDINGS else ""
+
+
+def check_writable(path: Path) -> None:
+    """Refuse with a MissingExtraError that names the extra if the package that writes this format is not there."""
+    if ending_of(path) == ".xlsx":
+        require_openpyxl(path)
+    elif ending_of(path) == ".parquet":
+        require_pyarrow(path, "Parquet")
 
 
 def write_columns(path: Path, columns: Columns, *, delimiter: str = ",", of_excel: bool = False) -> list[str]:

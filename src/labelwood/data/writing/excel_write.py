@@ -29,12 +29,17 @@ def write_excel(data: Dataset, path: Path) -> Written:
     return Written((path,), tuple(write_sheet(path, *cells_of(data, path))))
 
 
+def require_openpyxl(path: Path) -> None:
+    """Refuse with a MissingExtraError that names file and extra if openpyxl is not there."""
+    if importlib.util.find_spec("openpyxl") is None:
+        raise missing_package(path, "openpyxl")
+
+
 def write_sheet(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     """Notes on what Excel could not hold; the file has one sheet with a header line that stays in view."""
     if Path(plain_name(path)).suffix.lower() in (".xls", ".xlsm", ".xlsb", ".ods"):
         raise ParamError(f"{path}: of the spreadsheets only .xlsx is written")
-    if importlib.util.find_spec("openpyxl") is None:
-        raise missing_package(path, "openpyxl")
+    require_openpyxl(path)
     import openpyxl
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Font
