@@ -190,7 +190,8 @@ def _with_own_ids(lesson: Lesson, kept: KeptRows) -> Lesson:
     """The lesson without ids that several kept texts share, such as a customer's number: they name no row."""
     if lesson.ids is None:
         return lesson
-    pairs = np.unique(np.stack([kept.arrays["ids"], kept.arrays["texts"]]), axis=1)
+    asked = np.isin(kept.arrays["ids"], lesson.id_hashes[lesson.id_hashes != NO_ID])
+    pairs = np.unique(np.stack([kept.arrays[name][asked] for name in ("ids", "texts")]), axis=1)
     ids, n_texts = np.unique(pairs[0], return_counts=True)
     shared = np.isin(lesson.id_hashes, ids[n_texts > 1]).tolist()
     return replace(lesson, ids=["" if no_key else key for key, no_key in zip(lesson.ids, shared, strict=True)])

@@ -60,7 +60,8 @@ def read_table(
     if group is not None and rows.texts and not rows.form.text:
         raise DataError(Message(f"{path}: {format} has no columns that ", Argument("group"), " could name"))
     cut = cut_labels(rows)
-    joined = join_lines(rows.texts, rows.row_ids, cut.labels)
+    # Who wants every column back wants every line back.
+    joined = None if keep_columns else join_lines(rows.texts, rows.row_ids, cut.labels)
     sets = label_sets(cut, rows.lines, path, bad, label_names)
     if not sets.kept.any():
         were = "row was" if bad.count == 1 else "rows were"
