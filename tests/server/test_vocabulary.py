@@ -50,6 +50,13 @@ def test_titles_in_the_language_that_is_asked_for(service):
     assert service.json("GET", "/v1/model")[1]["languages"] == ["en", "fi"]
 
 
+def test_a_concept_is_named(service):
+    told = [service.json("POST", "/v1/explain", {"text": "cream", "label": name})[1] for name in ("u:cake", "kakut")]
+    assert told[0] == told[1]
+    status, problem = service.json("POST", "/v1/explain", {"text": "cream", "label": "wolves"})
+    assert (status, "unknown label 'wolves'" in problem["detail"]) == (400, True)
+
+
 def test_a_language_needs_a_vocabulary(start, saved):
     status, problem = start({"dishes": saved}).json("POST", "/v1/predict", {"texts": ["x"], "lang": "fi"})
     assert status == 400

@@ -148,7 +148,7 @@ async def learn(app: App, request: Request) -> Response:
     if len(asked.texts) != len(asked.labels):
         raise Problem(400, f"there are {len(asked.texts)} texts but {len(asked.labels)} lists of labels")
     await keep_corrections(app, request, served, asked.texts, asked.labels)
-    unknown = sorted({name for names in asked.labels for name in names if name not in served.ids})
+    unknown = sorted({name for names in asked.labels for name in names if not served.knows(name)})
     return Response(encode(LearnAnswer(len(asked.texts), unknown)), 202)
 
 

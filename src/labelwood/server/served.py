@@ -154,9 +154,14 @@ class ServedModel:
             if values and max(map(abs, values)) > largest:
                 raise DataError(f"features, row {number}: a value is larger than a 32-bit float can be")
 
+    def knows(self, label: str) -> bool:
+        """True if the label, or the concept of this name, is one of the model's labels."""
+        return (self.loaded.fitted_.meant(label) if isinstance(self.loaded, Tagger) else label) in self.ids
+
     def label_number(self, label: int | str) -> int:
-        """The number of a label that is given by number or name; DataError if there is none."""
+        """The number of a label given by number, by name or by the name of its concept; DataError if there is none."""
         if isinstance(label, str):
+            label = self.loaded.fitted_.concept(label) if isinstance(self.loaded, Tagger) else label
             if label not in self.ids:
                 raise DataError(unknown_label(label, self.ids))
             return self.ids[label]
