@@ -60,6 +60,35 @@ def test_texts_in_another_language_choose_their_words(cli, tmp_path):
     assert settings[0] != settings[1]
 
 
+def test_english_words_are_tried_on_many_texts(cli, tmp_path):
+    chance = random.Random(7)
+    verbs = ["jump", "walk", "talk", "cook", "paint", "climb", "fish", "hunt"]
+    endings = ["", "s", "ed", "ing", "er", "ers", "able"]
+
+    def rows(n_rows):
+        for _ in range(n_rows):
+            verb = chance.choice(verbs)
+            noise = " ".join(f"w{chance.randrange(10**6)}" for _ in range(3))
+            yield f"this is {verb}{chance.choice(endings)} and {noise}", [verb if chance.random() < 0.8 else "other"]
+
+    data = written(tmp_path / "en.jsonl", rows(2500))
+    words = reasons(cli("train", data, "--out", tmp_path / "m", "--assign", "none"))[1]
+    assert "of English: nDCG@5 on held-out rows: plain words " in words
+    assert words.endswith("(--lang none takes plain words)")
+    few = written(tmp_path / "few.jsonl", rows(2499))
+    words = reasons(cli("train", few, "--out", tmp_path / "n", "--assign", "none"))[1]
+    assert words.startswith("words: as they are, since the texts are English")
+
+
+def test_without_a_known_language_runs_of_letters_are_tried(cli, tmp_path):
+    rows = ((text.replace("ja on tämä", "xqzq"), labels) for text, labels in finnish_rows(2500))
+    data = written(tmp_path / "x.jsonl", rows)
+    words = reasons(cli("train", data, "--out", tmp_path / "m", "--assign", "none"))[1]
+    assert words.startswith(
+        "words: runs of letters (no language that is known here shows): nDCG@5 on held-out rows: plain"
+    )
+
+
 def test_few_texts_in_another_language_get_a_hint(cli, tmp_path):
     data = written(tmp_path / "fi.jsonl", finnish_rows(100))
     words = reasons(cli("train", data, "--out", tmp_path / "m", "--assign", "none"))[1]

@@ -2,6 +2,7 @@
 
 import json
 import random
+import unicodedata
 
 import pytest
 
@@ -78,6 +79,63 @@ def test_auto_finds_the_parts_of_compound_words():
     words = labelwood.Tagger("one-vs-all", lang="auto", features={"min_token_length": 1})
     words.fit([text(t) for t in rows], [[parts[t]] for t in rows])
     assert words.fitted_.words.parameters.analyzer == "word"
+
+
+JAPANESE = ["緑茶は湯で淹れる飲み物です", "自転車は道を走る乗り物です", "将棋は盤の上で指す遊びです"]
+
+
+@pytest.mark.parametrize("lang", [None, "auto", "ja"])
+def test_texts_without_spaces_are_cut_into_runs_of_letters(lang, tmp_path):
+    tagger = labelwood.Tagger("one-vs-all", lang=lang).fit(JAPANESE * 4, LABELS * 4)
+    assert [first(tagger, text) for text in ("茶", "新しい自転車", "将棋盤")] == ["dogs", "cats", "traffic"]
+    assert tagger.notes_[0].startswith("runs of letters")
+    tagger.save(tmp_path / "tagger")
+    loaded = labelwood.load(tmp_path / "tagger")
+    assert loaded.predict(["将棋盤"]) == tagger.predict(["将棋盤"])
+    assert loaded.explain("新しい自転車", "cats").words[0][0] in "自転車"
+
+
+def test_what_is_said_about_words_counts_more_than_the_script():
+    for features in ({"analyzer": "word"}, {"ngram_range": (1, 2)}, {"min_token_length": 1}, {"stems": "en"}):
+        tagger = labelwood.Tagger("one-vs-all", features=features).fit(JAPANESE, LABELS)
+        assert tagger.fitted_.words.parameters.analyzer == "word"
+        assert tagger.notes_ == ()
+    counted = labelwood.Tagger("hsoftmax", model_params={"dim": 4, "epochs": 1}).fit(JAPANESE, LABELS)
+    assert counted.notes_ == ()
+
+
+def test_vowel_signs_stay_in_their_words():
+    hindi = ["शतरंज का खेल", "संगीत सुनने का यंत्र", "चित्र बनाने का साधन"]
+    for lang in (None, "hi"):
+        tagger = labelwood.Tagger("one-vs-all", lang=lang).fit(hindi * 4, LABELS * 4)
+        assert [first(tagger, word) for word in ("शतरंज", "संगीत", "चित्र")] == ["dogs", "cats", "traffic"]
+
+
+def test_accents_may_be_characters_of_their_own(tmp_path):
+    texts = ["café crème", "école privée", "forêt protégée"]
+    apart = [unicodedata.normalize("NFD", text) for text in texts]
+    assert apart != texts
+    for taught, asked in ((texts, apart), (apart, texts)):
+        tagger = labelwood.Tagger("one-vs-all").fit(taught, LABELS)
+        assert [first(tagger, text) for text in asked] == [names[0] for names in LABELS]
+        assert tagger.predict(asked) == tagger.predict(taught)
+        assert [word for word, _ in tagger.explain(asked[0], "dogs").words] == ["café", "crème"]
+        assert tagger.fitted_.known(asked, 1).all()
+        tagger.learn(asked[:1], [["cats"]], refit=True)
+        assert first(tagger, texts[0]) == "cats"
+
+
+def test_the_command_with_texts_without_spaces(cli, tmp_path):
+    data = tmp_path / "texts.jsonl"
+    rows = [json.dumps({"text": t, "labels": names}) for t, names in zip(JAPANESE * 4, LABELS * 4, strict=True)]
+    data.write_text("\n".join(rows), encoding="utf-8")
+    chosen = cli("train", data, "--out", tmp_path / "model")
+    assert "words: runs of letters, one to three: spaces do not tell words apart" in chosen.err
+    named = cli("train", data, "--out", tmp_path / "named", "--lang", "ja")
+    assert "note: runs of letters of Japanese" in named.err
+    plain = cli("train", data, "--out", tmp_path / "plain", "--lang", "none")
+    assert "runs of letters" not in plain.err
+    assert labelwood.load(tmp_path / "plain").fitted_.words.parameters.analyzer == "word"
 
 
 def test_a_language_and_stems_cannot_both_be_given():

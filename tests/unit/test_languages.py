@@ -3,7 +3,16 @@
 import pytest
 
 from labelwood.errors import ParamError
-from labelwood.features.languages import NAMES, checked_codes, detect, language_of_each, languages_of, stop_words
+from labelwood.features.languages import (
+    NAMES,
+    checked_codes,
+    detect,
+    in_syllables,
+    language_name,
+    language_of_each,
+    languages_of,
+    stop_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +63,37 @@ def test_stop_words_of_a_language_without_a_list():
     assert "yi" in NAMES
     with pytest.raises(ParamError, match="no list of stop words for 'yi'"):
         stop_words("yi")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("古代戦争のリアルタイム戦略ゲーム", True),
+        ("500 B.C. から 500 A.D. の期間に焦点をあてています", True),
+        ("这是一个用于管理数据库的工具", True),
+        ("고대 전쟁 실시간 전략 게임", True),
+        ("เกมกลยุทธ์แบบเรียลไทม์", True),
+        ("a real-time strategy game about ancient warfare", False),
+        ("the word 茶 means tea", False),
+        ("стратегия в реальном времени", False),
+        ("शतरंज का खेल", True),
+        ("לוח שחמט", False),
+        ("2024-11-19 42", False),
+        ("", False),
+    ],
+)
+def test_scripts_whose_words_no_space_tells_apart(text, expected):
+    assert in_syllables([text]) is expected
+
+
+def test_most_texts_decide_about_the_script():
+    assert in_syllables(["お茶", "茶碗", "tea bowl", "", "42"])
+    assert not in_syllables(["お茶", "tea bowl", "tea pot"])
+    assert not in_syllables([])
+
+
+def test_languages_in_syllables_have_codes():
+    assert checked_codes("ja+th", "--lang") == ("ja", "th")
+    assert language_name("zh") == "Chinese"
+    with pytest.raises(ParamError, match="languages are named by their codes: 'ja' for 'Japanese'"):
+        checked_codes("Japanese", "--lang")

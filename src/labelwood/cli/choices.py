@@ -31,19 +31,24 @@ def main_language(texts: Sequence[str]) -> str | None:
     return code if n >= CLEAR_SHARE * sum(votes.values()) else None
 
 
-def words_choice(texts: Sequence[str]) -> tuple[str | None, list[str]]:
-    """("auto" if held-out rows are to choose the words; else None and the sentence about plain ones)."""
-    from labelwood.features.languages import AUTO, language_name
+def words_choice(texts: Sequence[str], *, try_english: bool) -> tuple[str | None, list[str]]:
+    """("auto" if the script or held-out rows are to choose the words; else None and the sentence about plain ones).
 
+    try_english: whether held-out rows are asked about English words, too.
+    """
+    from labelwood.features.languages import AUTO, in_syllables, language_name
+
+    if in_syllables(texts):
+        return AUTO, []
     code = main_language(texts)
+    if len(texts) >= FEWEST_TO_TRY and (try_english or code not in (None, ENGLISH)):
+        return AUTO, []
     if code is None:
         return None, ["words: as they are, since the texts show no clear language; if you know it, name it with --lang"]
     if code == ENGLISH:
         return None, [
             "words: as they are, since the texts are English; --lang auto would also try stems and dictionary forms"
         ]
-    if len(texts) >= FEWEST_TO_TRY:
-        return AUTO, []
     name = language_name(code)
     return None, [f"words: as they are; the texts look {name}; --lang {code} counts inflected forms as one word"]
 

@@ -89,7 +89,9 @@ def command(
             "--lang",
             metavar="auto|CODE|none",
             help="The language of the texts, such as de or fi+sv: inflected forms count as one word. auto: detect and "
-            "try; none: plain words. Without --model the default is auto for 2,500 or more texts that are not English.",
+            "try; none: plain words. The default without --model is auto for 2,500 or more texts; with --best, for those that "
+            "are not English. "
+            "Japanese, Thai and other scripts without spaces are cut into runs of letters in any case but none.",
         ),
     ] = None,
     vocab: Annotated[
@@ -380,6 +382,14 @@ class Settings:
             declared.checked(self.features, "features")
 
     @property
+    def plain_words(self) -> dict[str, Any]:
+        """The features that --lang none asks for."""
+        from labelwood.models.registry import AUTO, model_class
+
+        bag = self.name != AUTO and model_class(self.name).text_features == "bag"
+        return {"analyzer": "word"} if self.lang == PLAIN and not bag else {}
+
+    @property
     def chooses_words(self) -> bool:
         """Whether the words are chosen for the texts: with --best or without --model, unless features are given."""
         from labelwood.models.registry import AUTO, model_class
@@ -408,7 +418,6 @@ def train(
 ) -> tuple[Tagger | Model[Any, Any], list[str], list[str]]:
     """(the trained Tagger if the rows are texts, else the trained model; why it has these words; other notes)."""
     from labelwood.cli.choices import FEWEST_TO_TRY, words_choice
-    from labelwood.features.languages import AUTO as LANG_AUTO
     from labelwood.models.registry import AUTO, model_class, recommended_model
     from labelwood.tagger.tagger import Tagger
 
@@ -416,10 +425,10 @@ def train(
         lang = settings.lang
         reasons: list[str] = []
         if lang is None and settings.chooses_words:
-            lang, reasons = words_choice(data.texts or ())
+            lang, reasons = words_choice(data.texts or (), try_english=settings.name == AUTO)
         tagger = Tagger(
             settings.name,
-            features=settings.features,
+            features={**settings.plain_words, **settings.features},
             model_params=settings.model_params,
             keep_rows=settings.keep_rows,
             assign=settings.assign,
@@ -431,13 +440,20 @@ def train(
         notes = list(tagger.notes_)
         if lang != settings.lang:
             reasons = [f"words: {notes.pop(0)} (--lang none takes plain words)"]
-        elif lang not in (None, PLAIN, LANG_AUTO) and data.n_rows >= FEWEST_TO_TRY and not settings.features:
+        elif _may_gain(lang) and data.n_rows >= FEWEST_TO_TRY and not settings.features:
             notes.append("--lang auto would try dictionary forms and runs of letters on held-out rows too")
         return tagger, reasons, notes
     settings.refuse_texts_options(data)
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
     model: Model[Any, Any] = model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)
     return model, [], list(model.notes_)
+
+
+def _may_gain(lang: str | None) -> bool:
+    """Whether that is a language whose words "auto" would try in more forms."""
+    from labelwood.features.languages import AUTO, SYLLABIC
+
+    return lang not in (None, PLAIN, AUTO) and SYLLABIC.keys().isdisjoint(str(lang).split("+"))
 
 
 def tuned_within(
@@ -458,13 +474,13 @@ def tuned_within(
     if data.x is not None:
         settings.refuse_texts_options(data)
     elif lang is None and settings.chooses_words:
-        lang, _ = words_choice(data.texts or ())
+        lang, _ = words_choice(data.texts or (), try_english=False)  # the search tries languages, too
     return tune(
         data,
         budget=budget,
         model=settings.name,
         params=settings.model_params,
-        features=settings.features,
+        features={**settings.plain_words, **settings.features},
         lang=None if lang == PLAIN else lang,
         vocabulary=settings.vocabulary,
         assign=settings.assign if data.x is None else None,

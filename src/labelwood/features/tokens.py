@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,17 @@ def as_texts(texts: Iterable[str]) -> Texts:
         return tuple(texts)
     except TypeError:
         raise DataError(f"expected a list of texts, but got {type(texts).__name__}") from None
+
+
+def composed(texts: Iterable[str]) -> Texts:
+    """The texts with letters and their accents in one character (NFC), as most are written.
+
+    PDFs and file names often hold them in two, and an accent of its own would cut its word in two.
+    """
+    return tuple(
+        text if not isinstance(text, str) or text.isascii() else unicodedata.normalize("NFC", text)
+        for text in as_texts(texts)
+    )
 
 
 def token_rules(

@@ -13,6 +13,7 @@ from scipy import sparse
 from labelwood.data.dataset import Dataset
 from labelwood.data.groups import group_numbers, is_missing, listed
 from labelwood.errors import DataError
+from labelwood.features.tokens import composed
 from labelwood.labelspace.classes import understood
 from labelwood.tagger.learning import Lesson
 
@@ -66,7 +67,7 @@ def numbered_groups(texts: Any, groups: Any, n_rows: int) -> npt.NDArray[np.int6
 
 
 def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:
-    """(texts, y, label names) to train on, checked."""
+    """(texts, y, label names) to train on, checked; letters and their accents are one character."""
     if isinstance(texts, Dataset):
         if labels is not None:
             raise DataError("fit takes a Dataset alone, or texts and labels")
@@ -80,7 +81,7 @@ def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_ma
         raise DataError("fit needs at least one text")
     if y.nnz == 0:
         raise DataError("no text has a label: there is nothing to learn")
-    return rows, y, label_names
+    return composed(rows), y, label_names
 
 
 def lesson_of(

@@ -48,7 +48,7 @@ from labelwood.tagger.given import (
 )
 from labelwood.tagger.kept_rows import NAME_ID, NO_ID, KeptRows, group_hashes, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
-from labelwood.tagger.language_choice import chosen_words
+from labelwood.tagger.language_choice import chosen_words, words_by_script
 from labelwood.tagger.learning import Learnt, learned
 from labelwood.tagger.name_rows import NO_NAMES, check_may_learn, name_rows, names_help
 from labelwood.tagger.named_rows import named_rows
@@ -83,10 +83,11 @@ class Tagger(Estimator):
     about as long again as training, so None leaves it out. keep_rows: keep the training rows, compactly, so that
     `learn` can teach the model corrections; None: if they take at most 100 MB. lang: the language of the texts, such as
     "fi", makes inflected words alike by their stems; "auto" detects it and keeps what held-out rows prefer, as `notes_`
-    then says. vocabulary: a thesaurus or its file; labels are its ids then, which have names, and deprecated ones are
-    not suggested. name_rows: learn from the names of the labels, too, as from rows: rare labels, and those without a
-    row, are then found by their words; None: if held-out rows are answered better so, as `notes_` then says. The
-    constructor only stores; `fit` validates.
+    then says; without it, too, scripts such as Japanese or Thai, where spaces do not tell words apart, are cut into
+    runs of letters (features={"analyzer": "word"}: into words). vocabulary: a thesaurus or its file; labels are its ids
+    then, which have names, and deprecated ones are not suggested. name_rows: learn from the names of the labels, too,
+    as from rows: rare labels, and those without a row, are then found by their words; None: if held-out rows are
+    answered better so, as `notes_` then says. The constructor only stores; `fit` validates.
     """
 
     # What the last fit has to say about its choices; of the class, so that the constructor sets nothing but parameters.
@@ -348,7 +349,9 @@ class Tagger(Estimator):
         """(parameters of the vectorizer, what there is to say about them); with a language, its words are chosen."""
         features = self._feature_values()
         if self.lang is None:
-            return features, ()
+            if self._vectorizer_type() is BagVectorizer:
+                return features, ()
+            return words_by_script(rows, features, self.features or {})
         if self._vectorizer_type() is BagVectorizer:
             raise ParamError(f"Tagger: lang works with tf-idf features, and {self.model!r} counts plain words")
         if features["stems"] is not None:
