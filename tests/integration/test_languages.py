@@ -100,6 +100,12 @@ def test_what_is_said_about_words_counts_more_than_the_script():
         tagger = labelwood.Tagger("one-vs-all", features=features).fit(JAPANESE, LABELS)
         assert tagger.fitted_.words.parameters.analyzer == "word"
         assert tagger.notes_ == ()
+    for lang, notes in ((None, ()), ("ja", ("plain words of Japanese",))):  # an ensemble has views of letters
+        several = labelwood.Tagger("ensemble", lang=lang, model_params={"models": "popular"}).fit(
+            JAPANESE * 4, LABELS * 4
+        )
+        assert several.fitted_.words.parameters.analyzer == "word"
+        assert several.notes_[: len(notes)] == notes
     counted = labelwood.Tagger("hsoftmax", model_params={"dim": 4, "epochs": 1}).fit(JAPANESE, LABELS)
     assert counted.notes_ == ()
 

@@ -31,17 +31,17 @@ def main_language(texts: Sequence[str]) -> str | None:
     return code if n >= CLEAR_SHARE * sum(votes.values()) else None
 
 
-def words_choice(texts: Sequence[str], *, try_english: bool) -> tuple[str | None, list[str]]:
+def words_choice(texts: Sequence[str], *, views: bool) -> tuple[str | None, list[str]]:
     """("auto" if the script or held-out rows are to choose the words; else None and the sentence about plain ones).
 
-    try_english: whether held-out rows are asked about English words, too.
+    views: whether the model looks at letters and pairs of words by itself; then scripts and English need no trial.
     """
     from labelwood.features.languages import AUTO, in_syllables, language_name
 
-    if in_syllables(texts):
+    if not views and in_syllables(texts):
         return AUTO, []
     code = main_language(texts)
-    if len(texts) >= FEWEST_TO_TRY and (try_english or code not in (None, ENGLISH)):
+    if len(texts) >= FEWEST_TO_TRY and (not views or code not in (None, ENGLISH)):
         return AUTO, []
     if code is None:
         return None, ["words: as they are, since the texts show no clear language; if you know it, name it with --lang"]

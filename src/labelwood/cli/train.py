@@ -89,9 +89,8 @@ def command(
             "--lang",
             metavar="auto|CODE|none",
             help="The language of the texts, such as de or fi+sv: inflected forms count as one word. auto: detect and "
-            "try; none: plain words. The default without --model is auto for 2,500 or more texts; with --best, for those that "
-            "are not English. "
-            "Japanese, Thai and other scripts without spaces are cut into runs of letters in any case but none.",
+            "try; none: plain words. The default is auto for 2,500 or more texts without --model, and with --best if "
+            "they are not English. Japanese, Hindi, Thai and the like become runs of letters, but for --best and none.",
         ),
     ] = None,
     vocab: Annotated[
@@ -425,7 +424,7 @@ def train(
         lang = settings.lang
         reasons: list[str] = []
         if lang is None and settings.chooses_words:
-            lang, reasons = words_choice(data.texts or (), try_english=settings.name == AUTO)
+            lang, reasons = words_choice(data.texts or (), views=settings.name != AUTO)
         tagger = Tagger(
             settings.name,
             features={**settings.plain_words, **settings.features},
@@ -474,7 +473,7 @@ def tuned_within(
     if data.x is not None:
         settings.refuse_texts_options(data)
     elif lang is None and settings.chooses_words:
-        lang, _ = words_choice(data.texts or (), try_english=False)  # the search tries languages, too
+        lang, _ = words_choice(data.texts or (), views=True)  # the search tries other words itself
     return tune(
         data,
         budget=budget,

@@ -50,10 +50,12 @@ def chosen_words(
     if lang != AUTO:
         codes = checked_codes(lang, "lang")
         if any(code in SYLLABIC for code in codes):
+            if not letters:
+                return {**features, "stems": None, "lemmas": False}, f"{PLAIN} of {_named(codes)}"
             return _of_syllables(features), f"{LETTERS} of {_named(codes)}"
         kind = LEMMAS if features.get("lemmas") else STEMS
         return {**features, "stems": "+".join(codes)}, f"{kind} of {_named(codes)}"
-    if not _asks_for_words(features) and in_syllables(texts):
+    if letters and not _asks_for_words(features) and in_syllables(texts):
         return _of_syllables(features), SYLLABLES
     codes = languages_of(texts)
     plain = {**features, "stems": None, "lemmas": False}

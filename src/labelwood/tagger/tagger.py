@@ -348,8 +348,10 @@ class Tagger(Estimator):
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """(parameters of the vectorizer, what there is to say about them); with a language, its words are chosen."""
         features = self._feature_values()
+        # A model with views of the texts has the letters already, and looks for label names among the words.
+        letters = self.model == AUTO or not self._new_model(AUTO).takes_texts
         if self.lang is None:
-            if self._vectorizer_type() is BagVectorizer:
+            if not letters or self._vectorizer_type() is BagVectorizer:
                 return features, ()
             return words_by_script(rows, features, self.features or {})
         if self._vectorizer_type() is BagVectorizer:
@@ -357,8 +359,6 @@ class Tagger(Estimator):
         if features["stems"] is not None:
             raise ParamError(f"Tagger: lang is {self.lang!r} and features has stems={features['stems']!r}; give one")
         progress.step("choosing words", 0, 0)
-        # A model with views of the texts has the letters already, and looks for label names among the words.
-        letters = self.model == AUTO or not self._new_model(AUTO).takes_texts
         features, note = chosen_words(rows, y, features, self.lang, self.seed, letters=letters, groups=groups)
         return features, (note,)
 
