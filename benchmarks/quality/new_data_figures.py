@@ -1,8 +1,8 @@
 """`labelwood train` beside scikit-learn on the data sets that new_data.py makes, or on any folder with such files.
 
-    python benchmarks/quality/new_data_figures.py FOLDER/SET ... [--options "--lang none"] [--options=--best] [--rival]
+    python benchmarks/quality/new_data_figures.py FOLDER/SET ... [--options lang=none] [--options best] [--rival]
 
-One line for each choice of options, the defaults first: figures in per cent, F1 of the tags that are assigned, CPU
+One line for each choice of options ("lang=none best" is `--lang none --best`), the defaults first: figures in per cent, F1 of the tags that are assigned, CPU
 seconds of training. In brackets: the difference in nDCG@10 from the defaults, with the interval that holds 95% of 2,000
 bootstrap samples of the test rows. --rival: scikit-learn's TfidfVectorizer(sublinear_tf=True) with a LinearSVC for each
 label, at its own defaults.
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -44,6 +43,12 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
     with path.open(encoding="utf-8") as stream:
         rows = [json.loads(line) for line in stream]
     return [row["text"] for row in rows], [row["labels"] for row in rows]
+
+
+def as_options(words: str) -> list[str]:
+    """The options of the command that "lang=none best" stands for: --lang none --best."""
+    pairs = [word.partition("=") for word in words.split()]
+    return [part for name, _, value in pairs for part in (f"--{name}", *([value] if value else []))]
 
 
 def by_command(folder: Path, options: list[str], texts: list[str]) -> Answered:
@@ -117,7 +122,7 @@ def main() -> None:
             if name == RIVAL:
                 answered = by_rival(folder, texts)
             else:
-                answered = by_command(folder, [] if name == "defaults" else shlex.split(name), texts)
+                answered = by_command(folder, [] if name == "defaults" else as_options(name), texts)
             figures = gains(answered.ranked, truth)
             shown = ", ".join(
                 f"{metric} {value:.2f}"
