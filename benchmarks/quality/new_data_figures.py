@@ -2,10 +2,10 @@
 
     python benchmarks/quality/new_data_figures.py FOLDER/SET ... [--options lang=none] [--options best] [--rival]
 
-One line for each choice of options ("lang=none best" is `--lang none --best`), the defaults first: figures in per cent, F1 of the tags that are assigned, CPU
-seconds of training. In brackets: the difference in nDCG@10 from the defaults, with the interval that holds 95% of 2,000
-bootstrap samples of the test rows. --rival: scikit-learn's TfidfVectorizer(sublinear_tf=True) with a LinearSVC for each
-label, at its own defaults.
+One line for each choice of options ("lang=none best" is `--lang none --best`), the defaults first: figures in per
+cent, F1 of the tags that are assigned, CPU seconds of training. In brackets: the difference in nDCG@10 from the
+defaults, with the interval that holds 95% of 2,000 bootstrap samples of the test rows. --rival: scikit-learn's
+TfidfVectorizer(sublinear_tf=True) with a LinearSVC for each label, at its own defaults.
 """
 
 from __future__ import annotations
