@@ -32,3 +32,8 @@ class Callback:
 
 
 SILENT: Progress = Silent()
+
+
+def named_progress(progress: Progress, what: str) -> Progress:
+    """The same progress whose steps begin with a name."""
+    return Callback(lambda step, done, total: progress.step(f"{what}: {step}", done, total))

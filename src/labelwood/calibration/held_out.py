@@ -15,7 +15,7 @@ from labelwood.models.base import Model
 from labelwood.models.fit_input import FitInput
 from labelwood.models.fitted import Fitted
 from labelwood.params import Params
-from labelwood.progress import Callback, Progress
+from labelwood.progress import named_progress
 from labelwood.topk import TopK, joined
 
 SMALLEST_ROWS = 50  # fewer rows say too little about probabilities
@@ -80,6 +80,12 @@ def parts_of(
     if model.trains_several and n_rows >= MANY_ROWS and n_values <= CHEAP_VALUES:
         n_parts = 2  # one tenth leaves more to chance, and here it takes half a minute
     order = asked[np.random.default_rng(settings.seed).permutation(n_rows)]
+    cheap = model._cheap_to_leave_out(settings, data)
+    if cheap is not None:
+        # As many of these rows as there are, and in each part the same share.
+        order = order[np.argsort(~cheap[order], kind="stable")]
+        drawn = np.sort(stretches(order, n_held * n_parts, 1, data.groups)[0])
+        order = np.random.default_rng([settings.seed, 1]).permutation(drawn)
     return [np.sort(part) for part in stretches(order, n_held, n_parts, data.groups)]
 
 
@@ -100,23 +106,19 @@ def held_out(
         # That folder is for the model of all rows.
         settings = replace(settings, checkpoint=None)  # type: ignore[call-arg]
     parts = parts_of(model, settings, data, texts)
-    answers, seen = [], []
-    for number, held in enumerate(parts, start=1):
-        kept = np.setdiff1d(np.arange(data.x.shape[0]), held)
-        taught = data.take(kept)
-        progress = _named(data.progress, f"probabilities, model {number} of {len(parts)}")
-        state = model._train(settings, taught.with_progress(progress))
-        if like is not None:
-            state = state.on_the_scale_of(like)
-        rows = as_unseen(data.x[held], taught.x)
+    told = data.with_progress(named_progress(data.progress, "probabilities"))
+    n_rows, answers, seen = data.x.shape[0], [], []
+    columns, counts = _stored(data.x), _stored(data.y)
+    for held, state in zip(parts, model._train_without(settings, told, parts, like), strict=True):
+        rows = _of_known(data.x[held], columns > _stored(data.x[held]))
         said = None if data.texts is None else [data.texts[row] for row in held]
         inputs = state.inputs(rows, said, settings.n_threads)
         answers.append(state.predict(inputs, width, settings.n_threads))
-        counts = taught.trained_on().label_counts * (data.x.shape[0] / len(kept))
-        seen.append(counts[answers[-1].labels])
+        learnt_from = (counts - _stored(data.y[held])) * (n_rows / (n_rows - len(held)))
+        seen.append(learnt_from[answers[-1].labels])
     asked = np.concatenate(parts)
-    told = HeldOut(joined(answers), data.y[asked], len(parts))
-    return told if data.groups is None else replace(told, groups=data.groups[asked], seen=np.concatenate(seen))
+    found = HeldOut(joined(answers), data.y[asked], len(parts))
+    return found if data.groups is None else replace(found, groups=data.groups[asked], seen=np.concatenate(seen))
 
 
 def as_unseen(rows: sparse.csr_matrix, taught: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -124,8 +126,11 @@ def as_unseen(rows: sparse.csr_matrix, taught: sparse.csr_matrix) -> sparse.csr_
 
     A word that only a held-out text has would take its share of the length of the row, as it never does in a new text.
     """
-    known = np.zeros(rows.shape[1], bool)
-    known[taught.indices] = True
+    return _of_known(rows, _stored(taught) > 0)
+
+
+def _of_known(rows: sparse.csr_matrix, known: npt.NDArray[np.bool_]) -> sparse.csr_matrix:
+    """The rows without the features that nobody knows; unit rows stay unit rows."""
     unit = np.allclose(_lengths(rows)[np.diff(rows.indptr) > 0], 1, atol=1e-3)
     kept = rows.multiply(known[None, :]).tocsr().astype(np.float32)
     kept.eliminate_zeros()
@@ -136,9 +141,10 @@ def as_unseen(rows: sparse.csr_matrix, taught: sparse.csr_matrix) -> sparse.csr_
     return kept
 
 
+def _stored(matrix: sparse.csr_matrix) -> npt.NDArray[np.int64]:
+    """In how many rows each column is stored."""
+    return np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.int64)
+
+
 def _lengths(rows: sparse.csr_matrix) -> npt.NDArray[np.float64]:
     return np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), np.float64).ravel())
-
-
-def _named(progress: Progress, what: str) -> Progress:
-    return Callback(lambda step, done, total: progress.step(f"{what}: {step}", done, total))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
@@ -23,7 +23,7 @@ from labelwood.models.explanation import Explanation
 from labelwood.models.fit_input import FitInput, checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.params import Params
-from labelwood.progress import SILENT, Progress
+from labelwood.progress import SILENT, Progress, named_progress
 from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.steps import scratch_of_run
 from labelwood.topk import TopK, checked_k, empty
@@ -99,6 +99,26 @@ class Model(Estimator, ABC, Generic[P, F]):
     @staticmethod
     def _spared_memory(settings: P, data: FitInput) -> int | None:
         """The same when large arrays are files and work goes on in slices; None if the model cannot do that."""
+        return None
+
+    @classmethod
+    def _train_without(
+        cls, settings: P, data: FitInput, parts: Sequence[npt.NDArray[np.int64]], like: F | None = None
+    ) -> Iterator[F]:
+        """For each part of the rows a state that has learnt from all other rows, as the model of all rows did: `like`.
+
+        like: None if that model is not trained. A model that chooses or trains in several steps may do again only what
+        the rows of a part have had a part in; nothing of the rows of its part may have taught a state what is right.
+        """
+        for number, held in enumerate(parts, start=1):
+            taught = data.take(np.setdiff1d(np.arange(data.x.shape[0]), held))
+            progress = named_progress(data.progress, f"model {number} of {len(parts)}")
+            state = cls._train(settings, taught.with_progress(progress))
+            yield state if like is None else state.on_the_scale_of(like)
+
+    @staticmethod
+    def _cheap_to_leave_out(settings: P, data: FitInput) -> npt.NDArray[np.bool_] | None:
+        """Which rows `_train_without` leaves out for the least work; None if they are all alike."""
         return None
 
     # training

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,7 @@ from labelwood.models.linear.block_edits import stored_as
 from labelwood.models.linear.one_vs_all import FittedOneVsAll
 from labelwood.models.neural.elias.inputs import WIDTH_GUESS
 from labelwood.models.registry import AUTO
-from labelwood.storage.sharing import shared
+from labelwood.storage.sharing import remembered, shared
 
 SMALLEST_ROWS = 1000  # a ranker of fewer rows would learn their accidents
 FEWEST_ROWS = 100  # of a ranker that is asked for by name
@@ -133,20 +134,59 @@ class Learnt:
 
 def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Ranked:
     """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers; planned: as in `learnt`."""
-    learned = learnt(settings, planned, data)
+    learned = learnt_once(settings, planned, data)
     data.progress.step("ranker", 0, 1)
     first, ranker = learned.lessons.rankers(settings)
     data.progress.step("ranker", 1, 1)
     return Ranked(trained_sides(settings, planned, data, learned.texts, learned.by_label, ""), ranker, first)
 
 
-def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Learnt:
-    """What sides say that were trained on other rows, and the views that their answers speak for.
+def chosen_texts(
+    settings: EnsembleParams, data: FitInput, like: Sides | None = None
+) -> tuple[TextRows, tuple[str, ...], list[str]]:
+    """(what texts say, what one classifier a label sees, the views and vectors that held-out rows are to decide about).
 
-    planned: the model of words, that of each view and the one of a classifier a label ("by label").
+    like: sides of these rows, whose views and vectors are taken over: nothing is left to decide then.
     """
     texts = TextRows.of(settings, data)
     by_label = quick_by_label(settings, data, texts)
+    doubted = [view.kind for view, _ in texts.views] if settings.views == AUTO else []
+    doubted += [MEANING] if settings.encoder == AUTO and texts.meant is not None else []
+    if like is None:
+        return texts, by_label, doubted
+    stayed = [*like.kinds, *([] if like.dense is None else [MEANING])]
+    return texts.without(*(kind for kind in doubted if kind not in stayed)), by_label, []
+
+
+def learnt_once(
+    settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput, like: Sides | None = None
+) -> Learnt:
+    """What `learnt` gives, once where lessons are remembered."""
+
+    def depends_on() -> list[Any]:
+        rows = [part for part in (data.row_weights, data.groups) if part is not None]
+        said = [data.texts, data.feature_names, data.column_names, data.label_words, data.label_stems]
+        known = [None if words is None else list(words) for words in said]
+        members = [[name, member.model.name, member.settings.saved()] for name, member in planned.items()]
+        chosen = {**settings.saved(), "models": RANKED}  # the same rankers, by default or by name
+        return [chosen, members, data.x, data.y, len(rows), data.groups is None, *rows, known]
+
+    given = (data.tree, data.negatives, data.label_graph)
+    few = data.x.shape[0] >= _ONE_PART * settings.ranker_rows  # other rows than these can be held out
+    if few or any(part is not None for part in given):
+        return learnt(settings, planned, data, like)
+    return remembered("lessons", depends_on, lambda: learnt(settings, planned, data, like))
+
+
+def learnt(
+    settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput, like: Sides | None = None
+) -> Learnt:
+    """What sides say that were trained on other rows, and the views that their answers speak for.
+
+    planned: the model of words, that of each view and the one of a classifier a label ("by label"). like: as in
+    `chosen_texts`.
+    """
+    texts, by_label, doubted = chosen_texts(settings, data, like)
     answered = []
     parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed, data.groups)
     # Labels without a row can be proposed by their names alone.
@@ -159,8 +199,6 @@ def learnt(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data:
         sides = trained_sides(settings, planned, taught, texts.take(kept), by_label, what, data.x.shape[0])
         answered.append((sides, texts.take(held).beside(data.x[held]), data.y[held]))
     groups = None if data.groups is None else np.concatenate([data.groups[held] for held, _ in parts])
-    doubted = [view.kind for view, _ in texts.views] if settings.views == AUTO else []
-    doubted += [MEANING] if settings.encoder == AUTO and texts.meant is not None else []
     lessons = Lessons.of(answered, settings.n_threads, groups)
 
     def without(kinds: Sequence[str]) -> Lessons:
@@ -287,6 +325,18 @@ class Lessons:
         labels = sparse.vstack([y for _, _, y in answered], format="csr")
         asked = tuple((sides, y.shape[0]) for sides, _, y in answered)
         return cls(np.concatenate(keys), np.concatenate(tables), labels, asked, groups)
+
+    def take(self, kept: npt.NDArray[np.bool_]) -> Lessons:
+        """The lessons about some of the rows, True for each that is kept."""
+        n_labels = self.y.shape[1]
+        rows = self.keys // n_labels
+        said = kept[rows]
+        numbers = (np.cumsum(kept) - 1)[rows[said]]
+        ends = np.cumsum([n_rows for _, n_rows in self.asked])
+        counts = np.diff(np.concatenate([[0], np.cumsum(kept)[ends - 1]])) if len(ends) else ends
+        asked = tuple((sides, int(count)) for (sides, _), count in zip(self.asked, counts, strict=True))
+        groups = None if self.groups is None else self.groups[kept]
+        return Lessons(numbers * n_labels + self.keys[said] % n_labels, self.table[said], self.y[kept], asked, groups)
 
     def rankers(self, settings: EnsembleParams) -> tuple[BoostedTrees, BoostedTrees]:
         """(a small ranker, one that sees its chances too), learnt from all of it.

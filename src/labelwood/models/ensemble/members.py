@@ -18,7 +18,7 @@ from labelwood.models.fitted import Fitted
 from labelwood.models.mixing import MEMBER_LABELS, chosen_weights
 from labelwood.models.registry import AUTO, model_class, recommended_model
 from labelwood.params import Params
-from labelwood.progress import Callback, Progress
+from labelwood.progress import named_progress
 from labelwood.storage.sharing import shared
 
 # Below this many rows the held-out ones say nothing: all members then weigh the same.
@@ -122,8 +122,3 @@ def held_out_weights(settings: EnsembleParams, planned: Sequence[PlannedMember],
         trial = member.trained(taught, f"weights, {place} of {len(planned)}")
         answers.append(trial.predict(data.x[held], min(MEMBER_LABELS, data.n_labels), settings.n_threads))
     return chosen_weights(answers, data.y[held])
-
-
-def named_progress(progress: Progress, what: str) -> Progress:
-    """The same progress whose steps begin with a name."""
-    return Callback(lambda step, done, total: progress.step(f"{what}: {step}", done, total))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from labelwood.errors import ParamError
 from labelwood.models.base import Model
@@ -17,6 +19,7 @@ from labelwood.models.ensemble.cross_fitting import (
     ranks,
 )
 from labelwood.models.ensemble.fitted import FittedEnsemble
+from labelwood.models.ensemble.left_out import lesson_rows, ranked_without
 from labelwood.models.ensemble.members import PlannedMember, given_weights, held_out_weights, members_of, planned
 from labelwood.models.ensemble.network import is_quick as has_network
 from labelwood.models.ensemble.params import RANKED, EnsembleParams
@@ -74,6 +77,31 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
             if weight > 0
         ]
         return FittedEnsemble(settings, data.trained_on(), tuple(trained), weights[weights > 0])
+
+    @classmethod
+    def _train_without(
+        cls,
+        settings: EnsembleParams,
+        data: FitInput,
+        parts: Sequence[npt.NDArray[np.int64]],
+        like: FittedEnsemble | None = None,
+    ) -> Iterator[FittedEnsemble]:
+        if not ranks(settings, data.x.shape[0]):
+            yield from super()._train_without(settings, data, parts, like)
+            return
+        known = None if like is None or not like.learnt_from(data) else like.ranked
+        inside = members_inside(settings, data)
+        for held, ranked in zip(parts, ranked_without(settings, inside, data, parts, known), strict=True):
+            models, kept = ranked.sides.models, np.setdiff1d(np.arange(data.x.shape[0]), held)
+            weights = np.full(len(models), 1 / len(models))
+            yield FittedEnsemble(settings, data.take(kept).trained_on(), models, weights, ranked)
+
+    @staticmethod
+    def _cheap_to_leave_out(settings: EnsembleParams, data: FitInput) -> npt.NDArray[np.bool_] | None:
+        n_rows = data.x.shape[0]
+        if not ranks(settings, n_rows):
+            return None
+        return ~np.isin(np.arange(n_rows), lesson_rows(settings, n_rows, data.groups))
 
     def finds_by_name(self, n_rows: int) -> bool:
         """Whether labels without a row are found by their names: where there is a ranker."""

@@ -1,0 +1,255 @@
+"""Ensembles that have not learnt from some rows: what answers rows that are held out for probabilities."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import labelwood
+from labelwood.calibration.fit import calibrated
+from labelwood.calibration.held_out import parts_of
+from labelwood.models.ensemble import cross_fitting, left_out, network
+from labelwood.models.ensemble.cross_fitting import Lessons, trained_sides
+from labelwood.models.ensemble.left_out import lesson_rows, ranked_without
+from labelwood.models.ensemble.model import Ensemble, members_inside
+from labelwood.models.ensemble.ranked import Ranked
+from labelwood.models.fit_input import checked_input
+from labelwood.storage.sharing import remembering
+
+N_ROWS, N_LABELS = 600, 12
+SETTINGS = {"models": "ranked", "ranker_rows": 200, "n_threads": 1}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_networks():
+    """Networks that are trained in no time: what they add is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network, "N_HIDDEN", 16)
+        yield
+
+
+def made_rows(n_rows=N_ROWS, seed=0):
+    """Rows of words, two of which tell each of their two labels, with texts, names of labels and names of words."""
+    random = np.random.default_rng(seed)
+    y, x = np.zeros((n_rows, N_LABELS), np.float32), np.zeros((n_rows, 80), np.float32)
+    for row in range(n_rows):
+        labels = random.choice(N_LABELS, 2, replace=False)
+        y[row, labels] = 1
+        x[row, [2 * label + n for label in labels for n in range(2) if random.random() < 0.8]] = 1
+        x[row, random.integers(2 * N_LABELS, 80, 5)] = 0.4
+    words = [f"word{n}" for n in range(80)]
+    names = [f"Word{2 * n}s word{2 * n + 1}" for n in range(N_LABELS)]
+    texts = [" ".join(words[n] for n in np.flatnonzero(row)) for row in x]
+    return labelwood.Dataset(
+        sparse.csr_matrix(x), sparse.csr_matrix(y), texts=texts, label_names=names, feature_names=words
+    )
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Rows without texts."""
+    return replace(made_rows(), texts=None)
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    return Ensemble(**SETTINGS).fit(data)
+
+
+def without(model, data, parts, like=None):
+    """The states that have not learnt from the parts."""
+    settings = replace(model.fitted_.repeated_settings(), n_threads=1)
+    return list(Ensemble._train_without(settings, checked_input(data), parts, like))
+
+
+def assert_same_state(one, other):
+    ours, theirs = one.arrays(), other.arrays()
+    assert set(ours) == set(theirs)
+    for name in ours:
+        assert ours[name].tobytes() == theirs[name].tobytes(), name
+
+
+def lessons_of_rankers(monkeypatch):
+    """The labels of the lessons of every ranker that is trained from now on."""
+    seen, plain = [], Lessons.rankers
+
+    def rankers(self, settings):
+        seen.append(self.y)
+        return plain(self, settings)
+
+    monkeypatch.setattr(Lessons, "rankers", rankers)
+    return seen
+
+
+def test_lessons_are_taken_by_row():
+    keys = np.array([0, 2, 3, 7, 9, 11, 13])  # of rows 0, 0, 1, 2, 3, 3, 4 with 3 labels
+    y = sparse.csr_matrix(np.eye(5, 3, dtype=np.float32))
+    lessons = Lessons(keys, np.arange(7, dtype=np.float32)[:, None], y, (("a", 2), ("b", 1), ("c", 2)), np.arange(5))
+    taken = lessons.take(np.array([False, True, False, True, True]))
+    assert taken.keys.tolist() == [0, 3, 5, 7]
+    assert taken.table[:, 0].tolist() == [2, 4, 5, 6]
+    assert (taken.y != y[[1, 3, 4]]).nnz == 0
+    assert taken.asked == (("a", 1), ("b", 0), ("c", 2))
+    assert taken.groups.tolist() == [1, 3, 4]
+
+
+@pytest.mark.parametrize("most", [1.0, 0.5, 0.2])
+def test_no_ranker_learns_from_the_rows_of_its_parts(trained, data, monkeypatch, most):
+    monkeypatch.setattr(left_out, "MOST_LEFT_OUT", most)
+    rows = lesson_rows(trained.fitted_.settings, N_ROWS)
+    assert len(np.unique(rows)) == 201  # three parts of 67
+    parts = [rows[:30], rows[30:60], rows[60:90]]
+    seen = lessons_of_rankers(monkeypatch)
+    states = without(trained, data, parts, trained.fitted_)
+    assert len(states) == 3
+    n_rankers = {1.0: 1, 0.5: 1, 0.2: 3}[most]  # 90 of 201 lessons are left out
+    left = [np.concatenate(parts)] if n_rankers == 1 else parts
+    assert len(seen) == len(left)
+    for held, y in zip(left, seen, strict=True):
+        assert (y != data.y[rows[~np.isin(rows, held)]]).nnz == 0
+    for held, state in zip(parts, states, strict=True):
+        assert state.trained_on.n_rows == N_ROWS - 30
+        assert (state.ranked.sides.near.y != data.y[np.setdiff1d(np.arange(N_ROWS), held)]).nnz == 0
+
+
+def test_rows_without_a_lesson_are_answered_by_the_ranker_of_all_rows(trained, data, monkeypatch):
+    settings = trained.fitted_.settings
+    spare = np.setdiff1d(np.arange(N_ROWS), lesson_rows(settings, N_ROWS))
+    parts = [spare[:50], spare[50:90]]
+    given = checked_input(data)
+    told = without(trained, data, parts)  # nothing is taken over, but all lessons stay
+    seen = lessons_of_rankers(monkeypatch)
+    taken = without(trained, data, parts, trained.fitted_)
+    assert not seen  # nothing was to be learnt again
+    for held, one, other in zip(parts, taken, told, strict=True):
+        kept = np.setdiff1d(np.arange(N_ROWS), held)
+        inside = members_inside(settings, given)
+        texts, by_label, _ = cross_fitting.chosen_texts(settings, given)
+        sides = trained_sides(settings, inside, given.take(kept), texts.take(kept), by_label, "", N_ROWS)
+        slow = Ranked(sides, trained.fitted_.ranked.ranker, trained.fitted_.ranked.first).predict(data.x[held], 5, 1)
+        top = one.predict(data.x[held], 5, 1)
+        assert top.labels.tolist() == slow.labels.tolist()
+        assert top.scores.tobytes() == slow.scores.tobytes()
+        assert_same_state(one, other)
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 5, 10])
+def test_rows_without_a_lesson_are_held_out_first_and_in_even_shares(data, monkeypatch, n_parts):
+    monkeypatch.setattr("labelwood.calibration.held_out.ENOUGH_OF_SLOW", 60 * n_parts)
+    monkeypatch.setattr("labelwood.calibration.held_out.PLENTY", 0)
+    settings = Ensemble(**SETTINGS)._settings()
+    is_lesson = np.isin(np.arange(N_ROWS), lesson_rows(settings, N_ROWS))
+    parts = parts_of(Ensemble, settings, checked_input(data))
+    assert [len(part) for part in parts] == [60] * n_parts
+    assert len(np.unique(np.concatenate(parts))) == 60 * n_parts
+    lessons = [int(is_lesson[part].sum()) for part in parts]
+    assert sum(lessons) == max(0, 60 * n_parts - int((~is_lesson).sum()))
+    if n_parts == 10:
+        assert min(lessons) > 5  # of 20 on average
+
+
+def test_averaged_members_leave_out_all_rows_alike(data):
+    averaged = Ensemble(models="linear-tree,popular", n_threads=1)
+    assert Ensemble._cheap_to_leave_out(averaged._settings(), checked_input(data)) is None
+
+
+def test_answers_of_averaged_members_are_those_of_members_without_the_part(data):
+    averaged = Ensemble(models="linear-tree,popular", weights="2,1", n_threads=1).fit(data)
+    held = np.arange(100)
+    [state] = without(averaged, data, [held], averaged.fitted_)
+    assert_same_state(state, Ensemble(**averaged.get_params()).fit(data.take(np.arange(100, N_ROWS))).fitted_)
+
+
+def test_other_rows_than_it_learnt_from_are_new_to_a_ranker(trained, data, monkeypatch):
+    given = checked_input(data)
+    assert trained.fitted_.learnt_from(given)
+    turned = np.arange(N_ROWS)[::-1]
+    assert not trained.fitted_.learnt_from(given.take(turned))
+    assert not trained.fitted_.learnt_from(given.take(turned[:300]))
+    assert not trained.fitted_.learnt_from(replace(given, x=given.x[:, :50]))
+    seen = lessons_of_rankers(monkeypatch)
+    spare = np.setdiff1d(np.arange(N_ROWS), lesson_rows(trained.fitted_.settings, N_ROWS))
+    without(trained, data.take(turned), [spare[:20]], trained.fitted_)
+    assert len(seen) == 1
+
+
+def test_the_ranker_of_other_sides_is_not_taken_over(trained, data, monkeypatch):
+    sides = trained.fitted_.ranked.sides
+    earlier = Ranked(replace(sides, learned=None), trained.fitted_.ranked.ranker, trained.fitted_.ranked.first)
+    spare = np.setdiff1d(np.arange(N_ROWS), lesson_rows(trained.fitted_.settings, N_ROWS))
+    seen = lessons_of_rankers(monkeypatch)
+    settings, given = trained.fitted_.settings, checked_input(data)
+    [ranked] = ranked_without(settings, members_inside(settings, given), given, [spare[:20]], earlier)
+    assert ranked.sides.learned is not None
+    assert len(seen) == 1
+
+
+def test_the_choice_of_views_is_taken_over(monkeypatch):
+    said = made_rows()
+    asked = []
+    monkeypatch.setattr(cross_fitting, "losing_parts", lambda doubted, *rest: asked.append(tuple(doubted)) or ["pairs"])
+    model = Ensemble(**SETTINGS, encoder="none").fit(said)
+    assert asked == [("pairs", "characters")]
+    rows = lesson_rows(model.fitted_.settings, N_ROWS)
+    spare = np.setdiff1d(np.arange(N_ROWS), rows)
+    for held in (rows[:30], spare[:30]):
+        [state] = without(model, said, [held], model.fitted_)
+        assert state.ranked.sides.kinds == ("characters",)
+    assert len(asked) == 1
+    [state] = without(model, said, [rows[:30]])  # nobody has chosen yet
+    assert len(asked) == 2
+    assert state.ranked.sides.kinds == ("characters",)
+
+
+def test_groups_are_not_split_between_lessons_and_held_out_rows(data, monkeypatch):
+    groups = np.random.default_rng(0).integers(0, 150, N_ROWS)
+    given = checked_input(replace(data, groups=None), groups=groups)
+    settings = Ensemble(**SETTINGS)._settings()
+    parts = parts_of(Ensemble, settings, given)[-2:]
+    rows, seen = lesson_rows(settings, N_ROWS, given.groups), []
+    plain = Lessons.take
+    monkeypatch.setattr(Lessons, "take", lambda self, kept: seen.append(rows[kept]) or plain(self, kept))
+    list(Ensemble._train_without(settings, given, parts, None))
+    assert seen
+    for kept, held in zip(seen, np.array_split(np.arange(2), len(seen)), strict=True):
+        assert len(kept)
+        for number in held:
+            assert not set(given.groups[kept]) & set(given.groups[parts[number]])
+
+
+def test_lessons_are_made_once_where_they_are_remembered(data, monkeypatch):
+    made, plain = [], cross_fitting.learnt
+    monkeypatch.setattr(cross_fitting, "learnt", lambda *given: made.append(1) or plain(*given))
+    forgetful = Ensemble(**SETTINGS).fit(data)
+    one = calibrated(forgetful, data)
+    assert len(made) == 2
+    with remembering():
+        other = calibrated(Ensemble(**SETTINGS).fit(data), data)
+        assert len(made) == 3
+        Ensemble(**{**SETTINGS, "seed": 1}).fit(data)
+        Ensemble(**SETTINGS).fit(data.take(np.arange(500)))
+        assert len(made) == 5
+    assert one.arrays().keys() == other.arrays().keys()
+    for name, array in one.arrays().items():
+        assert array.tobytes() == other.arrays()[name].tobytes(), name
+
+
+def test_lessons_about_few_of_the_rows_are_not_remembered(data, monkeypatch):
+    made, plain = [], cross_fitting.learnt
+    monkeypatch.setattr(cross_fitting, "learnt", lambda *given: made.append(1) or plain(*given))
+    with remembering():
+        for _ in range(2):
+            Ensemble(**{**SETTINGS, "ranker_rows": 100}).fit(data)
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("ranker_rows", [200, 10_000])
+def test_the_same_probabilities_for_any_threads(data, ranker_rows):
+    made = []
+    for n_threads in (1, 2):
+        model = Ensemble(models="ranked", ranker_rows=ranker_rows, n_threads=n_threads).fit(data)
+        made.append(calibrated(model, data).arrays())
+    assert set(made[0]) == set(made[1])
+    for name in made[0]:
+        assert made[0][name].tobytes() == made[1][name].tobytes(), name
