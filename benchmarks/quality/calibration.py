@@ -32,7 +32,6 @@ from labelwood.metrics.hits import hit_matrix
 from labelwood.metrics.reliability import reliability
 from labelwood.models.fit_input import checked_input
 from labelwood.models.registry import model_class
-from labelwood.storage.sharing import remembering
 
 BANDS = ("head", "torso", "tail")
 
@@ -84,14 +83,13 @@ def groups_of_neighbours(x: Any, cosine: float) -> Any:
 
 def measured(model: Any, x: Any, y: Any, test_x: Any, test_y: Any, groups: Any = None) -> dict[str, float]:
     """The figures of a model like this one, trained on x and y, on the test rows."""
-    with remembering():  # as a tagger does
-        start = time.process_time()
-        model.fit(x, y, groups=groups)
-        fit_seconds = time.process_time() - start
-        data, rule = checked_input(x, y, groups=groups), Assignment("f1")
-        start = time.process_time()
-        settings = replace(model.fitted_.repeated_settings(), n_threads=1)
-        answers = held_out(type(model), settings, data, places(data.y, rule), model.fitted_)
+    start = time.process_time()
+    model.fit(x, y, groups=groups)
+    fit_seconds = time.process_time() - start
+    data, rule = checked_input(x, y, groups=groups), Assignment("f1")
+    start = time.process_time()
+    settings = replace(model.fitted_.repeated_settings(), n_threads=1)
+    answers = held_out(type(model), settings, data, places(data.y, rule), model.fitted_)
     calibration = learnt(answers, model.label_counts_, rule)
     seconds = time.process_time() - start
     top = model.predict(test_x, calibration.width)

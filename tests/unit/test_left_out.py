@@ -10,22 +10,23 @@ import labelwood
 from labelwood.calibration.fit import calibrated
 from labelwood.calibration.held_out import parts_of
 from labelwood.models.ensemble import cross_fitting, left_out, network
-from labelwood.models.ensemble.cross_fitting import Lessons, trained_sides
-from labelwood.models.ensemble.left_out import lesson_rows, ranked_without
+from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, trained_sides
+from labelwood.models.ensemble.left_out import lesson_rows
 from labelwood.models.ensemble.model import Ensemble, members_inside
 from labelwood.models.ensemble.ranked import Ranked
 from labelwood.models.fit_input import checked_input
-from labelwood.storage.sharing import remembering
 
 N_ROWS, N_LABELS = 600, 12
 SETTINGS = {"models": "ranked", "ranker_rows": 200, "n_threads": 1}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_networks():
-    """Networks that are trained in no time: what they add is tested elsewhere."""
+def quick():
+    """Networks that are trained in no time, and few parts: what they add is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network, "N_HIDDEN", 16)
+        patch.setattr("labelwood.calibration.held_out.ENOUGH_OF_SLOW", 180)
+        patch.setattr("labelwood.calibration.held_out.PLENTY", 0)
         yield
 
 
@@ -94,8 +95,8 @@ def test_lessons_are_taken_by_row():
     assert taken.groups.tolist() == [1, 3, 4]
 
 
-@pytest.mark.parametrize("most", [1.0, 0.5, 0.2])
-def test_no_ranker_learns_from_the_rows_of_its_parts(trained, data, monkeypatch, most):
+@pytest.mark.parametrize(("most", "n_rankers"), [(1.0, 1), (0.5, 1), (0.2, 3)])
+def test_no_ranker_learns_from_the_rows_of_its_parts(trained, data, monkeypatch, most, n_rankers):
     monkeypatch.setattr(left_out, "MOST_LEFT_OUT", most)
     rows = lesson_rows(trained.fitted_.settings, N_ROWS)
     assert len(np.unique(rows)) == 201  # three parts of 67
@@ -103,9 +104,8 @@ def test_no_ranker_learns_from_the_rows_of_its_parts(trained, data, monkeypatch,
     seen = lessons_of_rankers(monkeypatch)
     states = without(trained, data, parts, trained.fitted_)
     assert len(states) == 3
-    n_rankers = {1.0: 1, 0.5: 1, 0.2: 3}[most]  # 90 of 201 lessons are left out
-    left = [np.concatenate(parts)] if n_rankers == 1 else parts
-    assert len(seen) == len(left)
+    left = [np.concatenate(parts)] if n_rankers == 1 else parts  # 90 of 201 lessons are left out
+    assert len(seen) == n_rankers
     for held, y in zip(left, seen, strict=True):
         assert (y != data.y[rows[~np.isin(rows, held)]]).nnz == 0
     for held, state in zip(parts, states, strict=True):
@@ -113,31 +113,42 @@ def test_no_ranker_learns_from_the_rows_of_its_parts(trained, data, monkeypatch,
         assert (state.ranked.sides.near.y != data.y[np.setdiff1d(np.arange(N_ROWS), held)]).nnz == 0
 
 
-def test_rows_without_a_lesson_are_answered_by_the_ranker_of_all_rows(trained, data, monkeypatch):
-    settings = trained.fitted_.settings
-    spare = np.setdiff1d(np.arange(N_ROWS), lesson_rows(settings, N_ROWS))
-    parts = [spare[:50], spare[50:90]]
-    given = checked_input(data)
-    told = without(trained, data, parts)  # nothing is taken over, but all lessons stay
-    seen = lessons_of_rankers(monkeypatch)
-    taken = without(trained, data, parts, trained.fitted_)
-    assert not seen  # nothing was to be learnt again
-    for held, one, other in zip(parts, taken, told, strict=True):
-        kept = np.setdiff1d(np.arange(N_ROWS), held)
-        inside = members_inside(settings, given)
-        texts, by_label, _ = cross_fitting.chosen_texts(settings, given)
-        sides = trained_sides(settings, inside, given.take(kept), texts.take(kept), by_label, "", N_ROWS)
-        slow = Ranked(sides, trained.fitted_.ranked.ranker, trained.fitted_.ranked.first).predict(data.x[held], 5, 1)
-        top = one.predict(data.x[held], 5, 1)
-        assert top.labels.tolist() == slow.labels.tolist()
-        assert top.scores.tobytes() == slow.scores.tobytes()
-        assert_same_state(one, other)
+@pytest.mark.parametrize("ranker_rows", [100, 300])  # one part of lessons, and three
+def test_answers_are_those_of_the_plain_way(data, ranker_rows):
+    """One part is held out: an ensemble of the other rows, whose lessons are about the same rows by the same sides."""
+    given, settings = checked_input(data), Ensemble(**{**SETTINGS, "ranker_rows": ranker_rows})._settings()
+    held = np.sort(np.random.default_rng(5).permutation(N_ROWS)[:60])
+    [state] = Ensemble._train_without(settings, given, [held])
+    kept = np.setdiff1d(np.arange(N_ROWS), held)
+    inside, taught = members_inside(settings, given), given.take(kept)
+    texts = cross_fitting.TextRows.of(settings, taught)
+    answered = []
+    for asked, others in held_parts(N_ROWS, ranker_rows, 0):
+        asked, others = np.setdiff1d(asked, held), np.setdiff1d(others, held)
+        part = texts.take(np.searchsorted(kept, others))
+        sides = trained_sides(settings, inside, given.take(others), part, ("words",), "", N_ROWS)
+        answered.append((sides, given.x[asked], given.y[asked]))
+    first, ranker = Lessons.of(answered, 1).rankers(settings)
+    slow = Ranked(trained_sides(settings, inside, taught, texts, ("words",), "", N_ROWS), ranker, first)
+    plain, quick = slow.predict(data.x[held], 5, 1), state.predict(data.x[held], 5, 1)
+    assert quick.labels.tolist() == plain.labels.tolist()
+    assert quick.scores.tobytes() == plain.scores.tobytes()
+
+
+def test_sides_of_lessons_do_without_one_part_each(data, monkeypatch):
+    seen = []
+    plain = cross_fitting.trained_sides
+    monkeypatch.setattr(cross_fitting, "trained_sides", lambda *given: seen.append(given[2].y) or plain(*given))
+    settings = Ensemble(**SETTINGS)._settings()
+    parts = [np.arange(60), np.arange(60, 120)]
+    list(Ensemble._train_without(settings, checked_input(data), parts))
+    for number, ((_, kept), y) in enumerate(zip(held_parts(N_ROWS, 200, 0), seen, strict=True)):
+        assert (y != data.y[np.setdiff1d(kept, parts[number % 2])]).nnz == 0
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 5, 10])
 def test_rows_without_a_lesson_are_held_out_first_and_in_even_shares(data, monkeypatch, n_parts):
     monkeypatch.setattr("labelwood.calibration.held_out.ENOUGH_OF_SLOW", 60 * n_parts)
-    monkeypatch.setattr("labelwood.calibration.held_out.PLENTY", 0)
     settings = Ensemble(**SETTINGS)._settings()
     is_lesson = np.isin(np.arange(N_ROWS), lesson_rows(settings, N_ROWS))
     parts = parts_of(Ensemble, settings, checked_input(data))
@@ -159,30 +170,6 @@ def test_answers_of_averaged_members_are_those_of_members_without_the_part(data)
     held = np.arange(100)
     [state] = without(averaged, data, [held], averaged.fitted_)
     assert_same_state(state, Ensemble(**averaged.get_params()).fit(data.take(np.arange(100, N_ROWS))).fitted_)
-
-
-def test_other_rows_than_it_learnt_from_are_new_to_a_ranker(trained, data, monkeypatch):
-    given = checked_input(data)
-    assert trained.fitted_.learnt_from(given)
-    turned = np.arange(N_ROWS)[::-1]
-    assert not trained.fitted_.learnt_from(given.take(turned))
-    assert not trained.fitted_.learnt_from(given.take(turned[:300]))
-    assert not trained.fitted_.learnt_from(replace(given, x=given.x[:, :50]))
-    seen = lessons_of_rankers(monkeypatch)
-    spare = np.setdiff1d(np.arange(N_ROWS), lesson_rows(trained.fitted_.settings, N_ROWS))
-    without(trained, data.take(turned), [spare[:20]], trained.fitted_)
-    assert len(seen) == 1
-
-
-def test_the_ranker_of_other_sides_is_not_taken_over(trained, data, monkeypatch):
-    sides = trained.fitted_.ranked.sides
-    earlier = Ranked(replace(sides, learned=None), trained.fitted_.ranked.ranker, trained.fitted_.ranked.first)
-    spare = np.setdiff1d(np.arange(N_ROWS), lesson_rows(trained.fitted_.settings, N_ROWS))
-    seen = lessons_of_rankers(monkeypatch)
-    settings, given = trained.fitted_.settings, checked_input(data)
-    [ranked] = ranked_without(settings, members_inside(settings, given), given, [spare[:20]], earlier)
-    assert ranked.sides.learned is not None
-    assert len(seen) == 1
 
 
 def test_the_choice_of_views_is_taken_over(monkeypatch):
@@ -218,37 +205,10 @@ def test_groups_are_not_split_between_lessons_and_held_out_rows(data, monkeypatc
             assert not set(given.groups[kept]) & set(given.groups[parts[number]])
 
 
-def test_lessons_are_made_once_where_they_are_remembered(data, monkeypatch):
-    made, plain = [], cross_fitting.learnt
-    monkeypatch.setattr(cross_fitting, "learnt", lambda *given: made.append(1) or plain(*given))
-    forgetful = Ensemble(**SETTINGS).fit(data)
-    one = calibrated(forgetful, data)
-    assert len(made) == 2
-    with remembering():
-        other = calibrated(Ensemble(**SETTINGS).fit(data), data)
-        assert len(made) == 3
-        Ensemble(**{**SETTINGS, "seed": 1}).fit(data)
-        Ensemble(**SETTINGS).fit(data.take(np.arange(500)))
-        assert len(made) == 5
-    assert one.arrays().keys() == other.arrays().keys()
-    for name, array in one.arrays().items():
-        assert array.tobytes() == other.arrays()[name].tobytes(), name
-
-
-def test_lessons_about_few_of_the_rows_are_not_remembered(data, monkeypatch):
-    made, plain = [], cross_fitting.learnt
-    monkeypatch.setattr(cross_fitting, "learnt", lambda *given: made.append(1) or plain(*given))
-    with remembering():
-        for _ in range(2):
-            Ensemble(**{**SETTINGS, "ranker_rows": 100}).fit(data)
-    assert len(made) == 2
-
-
-@pytest.mark.parametrize("ranker_rows", [200, 10_000])
-def test_the_same_probabilities_for_any_threads(data, ranker_rows):
+def test_the_same_probabilities_for_any_threads(data):
     made = []
     for n_threads in (1, 2):
-        model = Ensemble(models="ranked", ranker_rows=ranker_rows, n_threads=n_threads).fit(data)
+        model = Ensemble(**{**SETTINGS, "n_threads": n_threads}).fit(data)
         made.append(calibrated(model, data).arrays())
     assert set(made[0]) == set(made[1])
     for name in made[0]:

@@ -9,7 +9,7 @@ from scipy import sparse
 import labelwood as lw
 from labelwood.models.ensemble import network
 from labelwood.models.linear.linear_tree import LinearTree
-from labelwood.storage.sharing import Shared, remembered, remembering, shared, sharing
+from labelwood.storage.sharing import Shared, shared, sharing
 
 
 class Watch:
@@ -43,20 +43,6 @@ def test_equal_things_are_made_once_while_somebody_shares():
     assert place.seconds == 3.0
     with sharing(None, adds=True):
         assert shared("x", lambda: pytest.fail("nobody shares"), lambda: 5) == 5
-
-
-def test_what_is_remembered_is_forgotten_at_the_end_of_the_block():
-    made = []
-
-    def asked(*depends_on):
-        return remembered("x", lambda: list(depends_on), lambda: made.append(depends_on) or len(made))
-
-    assert [asked(1), asked(1)] == [1, 2]
-    with remembering():
-        assert [asked(1), asked(1), asked(2)] == [3, 3, 4]
-        with sharing(Shared(), adds=True):  # trials share other things
-            assert [asked(1), shared("x", lambda: [1], lambda: "shared")] == [3, "shared"]
-    assert asked(1) == 5
 
 
 def test_what_is_made_of_shared_things_counts_with_them():

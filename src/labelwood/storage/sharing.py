@@ -1,8 +1,4 @@
-"""Sharing: what several trainings on the same rows have in common is made once, such as by the trials of a search.
-
-What is large is not shared by trials; it may be remembered from one piece of work to the next, such as from training a
-model to holding rows out of it.
-"""
+"""Sharing: what several trainings on the same rows have in common is made once, such as by the trials of a search."""
 
 from __future__ import annotations
 
@@ -44,7 +40,6 @@ class Shared:
 
 
 _CURRENT: ContextVar[tuple[Shared, bool] | None] = ContextVar("shared", default=None)
-_REMEMBERED: ContextVar[Shared | None] = ContextVar("remembered", default=None)
 
 
 @contextmanager
@@ -67,19 +62,3 @@ def shared(what: str, depends_on: Callable[[], Sequence[Any]], make: Callable[[]
         return make()
     place, adds = current
     return place.taken(Key(what).add(*depends_on()), make, adds=adds)
-
-
-@contextmanager
-def remembering() -> Iterator[None]:
-    """What is worth remembering in the block is kept in memory until its end."""
-    token = _REMEMBERED.set(Shared())
-    try:
-        yield
-    finally:
-        _REMEMBERED.reset(token)
-
-
-def remembered(what: str, depends_on: Callable[[], Sequence[Any]], make: Callable[[], T]) -> T:
-    """What `make` gives, made once in a block that remembers; depends_on: as in `shared`."""
-    current = _REMEMBERED.get()
-    return make() if current is None else current.taken(Key(what).add(*depends_on()), make, adds=True)

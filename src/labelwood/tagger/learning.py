@@ -24,7 +24,6 @@ from labelwood.models.fit_input import checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.models.registry import ONE_VS_ALL_WORK, model_class
 from labelwood.progress import SILENT, Progress
-from labelwood.storage.sharing import remembering
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, FittedWords
 from labelwood.tagger.kept_rows import NO_ID, KeptRows, group_hashes, id_hashes, text_hashes
 from labelwood.tagger.named_rows import named_rows
@@ -320,16 +319,15 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
         raise DataError("no row has a label any more: there is nothing to train on")
     model = model_class(state.model.name)(**{**state.model.settings.as_dict(), "n_threads": n_threads})
     data = named_rows(state.words, state.vocabulary, x, y, state.label_names, groups=_groups(rows))
-    calibration = state.calibration
-    with remembering():
-        model.fit(data, progress=progress)
-        if calibration is not None and enough_rows(held := checked_input(data, progress=progress)):
-            are_texts = None if state.name_counts is None else ~rows.are_names
-            calibration = calibration_of(model, held, calibration.rule, are_texts)  # it is sure of other things
+    model.fit(data, progress=progress)
     texts = state.texts
     if texts is not None:
         numbers = rows.arrays["numbers"].tolist()
         texts = tuple(texts[number] if number < len(texts) else "" for number in numbers)
+    calibration = state.calibration
+    if calibration is not None and enough_rows(held := checked_input(data, progress=progress)):
+        are_texts = None if state.name_counts is None else ~rows.are_names
+        calibration = calibration_of(model, held, calibration.rule, are_texts)  # another model is sure of other things
     return replace(_settled(state, model.fitted_, rows.renumbered(), texts), calibration=calibration)
 
 

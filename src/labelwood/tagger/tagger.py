@@ -33,7 +33,6 @@ from labelwood.progress import SILENT, Progress
 from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.load import read_manifest
 from labelwood.storage.save import save_folder
-from labelwood.storage.sharing import remembering
 from labelwood.storage.steps import scratch_of_run
 from labelwood.tagger.concepts import as_concepts, notes_about, opened, spoken, with_concepts
 from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
@@ -238,15 +237,14 @@ class Tagger(Estimator):
         texts_too = rows if model.reads_texts or model.takes_texts else None
         of_rows = None if numbers is None else numbers.tolist()
         data_rows = named_rows(vectorizer.fitted_, vocabulary, x, y, label_names, texts_too, of_rows)
-        calibration = None
-        with remembering():
-            model.fit(data_rows, memory=memory, progress=progress)
-            if rule is not None:
-                data, are_texts = checked_input(data_rows, progress=progress), np.arange(len(rows)) < n_texts
-                if enough_rows(data.take(np.flatnonzero(are_texts))):
-                    with sparing(model._scratch(model._settings(), data, memory)):
-                        calibration = calibration_of(model, data, rule, are_texts if names else None)
+        model.fit(data_rows, memory=memory, progress=progress)
         kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
+        calibration = None
+        if rule is not None:
+            data, are_texts = checked_input(data_rows, progress=progress), np.arange(len(rows)) < n_texts
+            if enough_rows(data.take(np.flatnonzero(are_texts))):
+                with sparing(model._scratch(model._settings(), data, memory)):
+                    calibration = calibration_of(model, data, rule, are_texts if names else None)
         ids = texts.row_ids if isinstance(texts, Dataset) else None
         of_rows = texts.groups if isinstance(texts, Dataset) and texts.groups is not None else groups
         self._fitted = FittedTagger(

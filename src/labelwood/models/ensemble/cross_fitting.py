@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +35,7 @@ from labelwood.models.linear.block_edits import stored_as
 from labelwood.models.linear.one_vs_all import FittedOneVsAll
 from labelwood.models.neural.elias.inputs import WIDTH_GUESS
 from labelwood.models.registry import AUTO
-from labelwood.storage.sharing import remembered, shared
+from labelwood.storage.sharing import shared
 
 SMALLEST_ROWS = 1000  # a ranker of fewer rows would learn their accidents
 FEWEST_ROWS = 100  # of a ranker that is asked for by name
@@ -134,7 +133,7 @@ class Learnt:
 
 def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Ranked:
     """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers; planned: as in `learnt`."""
-    learned = learnt_once(settings, planned, data)
+    learned = learnt(settings, planned, data)
     data.progress.step("ranker", 0, 1)
     first, ranker = learned.lessons.rankers(settings)
     data.progress.step("ranker", 1, 1)
@@ -158,37 +157,22 @@ def chosen_texts(
     return texts.without(*(kind for kind in doubted if kind not in stayed)), by_label, []
 
 
-def learnt_once(
-    settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput, like: Sides | None = None
-) -> Learnt:
-    """What `learnt` gives, once where lessons are remembered."""
-
-    def depends_on() -> list[Any]:
-        rows = [part for part in (data.row_weights, data.groups) if part is not None]
-        said = [data.texts, data.feature_names, data.column_names, data.label_words, data.label_stems]
-        known = [None if words is None else list(words) for words in said]
-        members = [[name, member.model.name, member.settings.saved()] for name, member in planned.items()]
-        chosen = {**settings.saved(), "models": RANKED}  # the same rankers, by default or by name
-        return [chosen, members, data.x, data.y, len(rows), data.groups is None, *rows, known]
-
-    given = (data.tree, data.negatives, data.label_graph)
-    few = data.x.shape[0] >= _ONE_PART * settings.ranker_rows  # other rows than these can be held out
-    if few or any(part is not None for part in given):
-        return learnt(settings, planned, data, like)
-    return remembered("lessons", depends_on, lambda: learnt(settings, planned, data, like))
-
-
 def learnt(
-    settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput, like: Sides | None = None
+    settings: EnsembleParams,
+    planned: Mapping[str, PlannedMember],
+    data: FitInput,
+    like: Sides | None = None,
+    parts: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] | None = None,
 ) -> Learnt:
     """What sides say that were trained on other rows, and the views that their answers speak for.
 
     planned: the model of words, that of each view and the one of a classifier a label ("by label"). like: as in
-    `chosen_texts`.
+    `chosen_texts`. parts: of which rows there are lessons, and which rows teach their sides; None: `held_parts`.
     """
     texts, by_label, doubted = chosen_texts(settings, data, like)
     answered = []
-    parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed, data.groups)
+    if parts is None:
+        parts = held_parts(data.x.shape[0], settings.ranker_rows, settings.seed, data.groups)
     # Labels without a row can be proposed by their names alone.
     finds_unseen = data.label_words is not None and len(np.unique(data.y.indices)) < data.n_labels
     for number, (held, kept) in enumerate(parts, start=1):

@@ -15,7 +15,7 @@ from labelwood.models.ensemble.members import Weights
 from labelwood.models.ensemble.params import RANKED, EnsembleParams
 from labelwood.models.ensemble.ranked import Ranked
 from labelwood.models.explanation import Explanation, Share, combined
-from labelwood.models.fit_input import FitInput, TrainedOn
+from labelwood.models.fit_input import TrainedOn
 from labelwood.models.fitted import Fitted
 from labelwood.models.mixing import MEMBER_LABELS, mixed, score_of
 from labelwood.models.persistence import restored, same_labels, state_of, without_labels
@@ -45,14 +45,6 @@ class FittedEnsemble(Fitted[EnsembleParams]):
     def saw_texts(self) -> bool:
         """True if the ranker has sides that read texts."""
         return self.ranked is not None and self.ranked.sides.reads_texts
-
-    def learnt_from(self, data: FitInput) -> bool:
-        """Whether its ranker and sides were trained on these rows, in this order, as far as their labels tell."""
-        if self.ranked is None or self.n_features != data.x.shape[1]:
-            return False
-        own, y = self.ranked.sides.near.y, data.y
-        same = own.shape == y.shape and np.array_equal(own.indptr, y.indptr)
-        return bool(same and np.array_equal(own.indices, y.indices))
 
     # answering
 

@@ -89,7 +89,7 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
         if not ranks(settings, data.x.shape[0]):
             yield from super()._train_without(settings, data, parts, like)
             return
-        known = None if like is None or not like.learnt_from(data) else like.ranked
+        known = None if like is None or like.ranked is None else like.ranked.sides
         inside = members_inside(settings, data)
         for held, ranked in zip(parts, ranked_without(settings, inside, data, parts, known), strict=True):
             models, kept = ranked.sides.models, np.setdiff1d(np.arange(data.x.shape[0]), held)
