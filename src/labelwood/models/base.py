@@ -118,7 +118,7 @@ class Model(Estimator, ABC, Generic[P, F]):
 
     @staticmethod
     def _cheap_to_leave_out(settings: P, data: FitInput) -> npt.NDArray[np.bool_] | None:
-        """Which rows `_train_without` leaves out for the least work; None if they are all alike."""
+        """Which rows are left out at the least cost: no step of training was judged by them; None if all are alike."""
         return None
 
     # training

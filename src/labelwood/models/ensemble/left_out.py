@@ -22,7 +22,7 @@ from labelwood.models.ensemble.sides import Sides
 from labelwood.models.fit_input import FitInput
 
 # Share of the lessons that a ranker does without, so that few rankers do for all parts: they take longer than sides.
-MOST_LEFT_OUT = 0.5
+MOST_LEFT_OUT = 0.4
 
 Ints = npt.NDArray[np.int64]
 
