@@ -205,6 +205,22 @@ def test_groups_are_not_split_between_lessons_and_held_out_rows(data, monkeypatc
             assert not set(given.groups[kept]) & set(given.groups[parts[number]])
 
 
+def test_few_large_groups_can_be_held_out(data, monkeypatch):
+    monkeypatch.setattr("labelwood.calibration.held_out.ENOUGH_OF_SLOW", N_ROWS)
+    groups = np.arange(N_ROWS) % 3  # a part and a third are a group each: sides of lessons would have one group left
+    given = checked_input(data, groups=groups)
+    settings = Ensemble(**SETTINGS)._settings()
+    parts = parts_of(Ensemble, settings, given)
+    states = list(Ensemble._train_without(settings, given, parts))
+    assert len(states) == 3
+    for held, state in zip(parts, states, strict=True):
+        assert len(held) == N_ROWS // 3
+        assert state.trained_on.n_rows == 2 * N_ROWS // 3
+        kept = groups != groups[held[0]]
+        assert state.trained_on.label_counts.tolist() == np.bincount(data.y[kept].indices, minlength=N_LABELS).tolist()
+        assert (state.predict(data.x[held], 2).labels >= 0).any()
+
+
 def test_the_same_probabilities_for_any_threads(data):
     made = []
     for n_threads in (1, 2):

@@ -316,11 +316,15 @@ class Lessons:
         rows = self.keys // n_labels
         said = kept[rows]
         numbers = (np.cumsum(kept) - 1)[rows[said]]
-        ends = np.cumsum([n_rows for _, n_rows in self.asked])
-        counts = np.diff(np.concatenate([[0], np.cumsum(kept)[ends - 1]])) if len(ends) else ends
-        asked = tuple((sides, int(count)) for (sides, _), count in zip(self.asked, counts, strict=True))
-        groups = None if self.groups is None else self.groups[kept]
-        return Lessons(numbers * n_labels + self.keys[said] % n_labels, self.table[said], self.y[kept], asked, groups)
+        asked, begin = [], 0
+        for sides, n_rows in self.asked:
+            asked.append((sides, int(np.count_nonzero(kept[begin : begin + n_rows]))))
+            begin += n_rows
+        keys, groups = (
+            numbers * n_labels + self.keys[said] % n_labels,
+            None if self.groups is None else self.groups[kept],
+        )
+        return Lessons(keys, self.table[said], self.y[kept], tuple(asked), groups)
 
     def rankers(self, settings: EnsembleParams) -> tuple[BoostedTrees, BoostedTrees]:
         """(a small ranker, one that sees its chances too), learnt from all of it.

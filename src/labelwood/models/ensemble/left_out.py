@@ -44,10 +44,10 @@ def ranked_without(
     planned, like: as in `learnt`.
     """
     n_rows = data.x.shape[0]
-    of_lessons = [
-        (held, np.setdiff1d(kept, parts[number % len(parts)]))
-        for number, (held, kept) in enumerate(held_parts(n_rows, settings.ranker_rows, settings.seed, data.groups))
-    ]
+    of_lessons = []
+    for number, (held, kept) in enumerate(held_parts(n_rows, settings.ranker_rows, settings.seed, data.groups)):
+        fewer = np.setdiff1d(kept, parts[number % len(parts)])
+        of_lessons.append((held, fewer if 2 * len(fewer) > len(kept) else kept))  # a part may be one large group
     learned = learnt(settings, planned, data, like, of_lessons)
     rows = np.concatenate([held for held, _ in of_lessons])
     n_rankers = max(1, math.ceil(np.isin(rows, np.concatenate(parts)).mean() / MOST_LEFT_OUT))

@@ -92,9 +92,9 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
         known = None if like is None or like.ranked is None else like.ranked.sides
         inside = members_inside(settings, data)
         for held, ranked in zip(parts, ranked_without(settings, inside, data, parts, known), strict=True):
-            models, kept = ranked.sides.models, np.setdiff1d(np.arange(data.x.shape[0]), held)
-            weights = np.full(len(models), 1 / len(models))
-            yield FittedEnsemble(settings, data.take(kept).trained_on(), models, weights, ranked)
+            models, n_rows = ranked.sides.models, data.x.shape[0] - len(held)
+            seen = replace(data.trained_on(), n_rows=n_rows, label_counts=ranked.sides.label_counts)
+            yield FittedEnsemble(settings, seen, models, np.full(len(models), 1 / len(models)), ranked)
 
     @staticmethod
     def _cheap_to_leave_out(settings: EnsembleParams, data: FitInput) -> npt.NDArray[np.bool_] | None:
