@@ -78,7 +78,7 @@ def parts_of(
     if quick and model.trains_several:
         n_parts = max(n_parts, min(FEW_MODELS, -(-PLENTY // n_held)))
     if model.trains_several and n_rows >= MANY_ROWS and n_values <= CHEAP_VALUES:
-        n_parts = 2  # one tenth leaves more to chance, and here it takes half a minute
+        n_parts = 2  # one tenth leaves more to chance, and here it takes up to half a minute
     order = asked[np.random.default_rng(settings.seed).permutation(n_rows)]
     cheap = model._cheap_to_leave_out(settings, data)
     if cheap is not None:
