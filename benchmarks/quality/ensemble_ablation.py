@@ -77,7 +77,7 @@ def ablate(train: labelwood.Dataset, judged: labelwood.Dataset, seed: int, ranke
     data = checked_input(train)
     members = members_inside(settings, data)
     found = learnt(settings, members, data)
-    sides = trained_sides(settings, members, data, found.texts, found.by_label, "")
+    sides = trained_sides(settings, found.planned, data, found.texts, found.by_label, "")
     rows = sides.rows(judged.features(), judged.texts, 1)
     asked = Lessons(*sides.table(rows, 1), judged.y)
     print(f"  sides: {time.process_time() - start:.0f} CPU s", flush=True)

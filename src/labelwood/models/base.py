@@ -101,6 +101,11 @@ class Model(Estimator, ABC, Generic[P, F]):
         """The same when large arrays are files and work goes on in slices; None if the model cannot do that."""
         return None
 
+    @staticmethod
+    def _settled(settings: P, data: FitInput) -> P:
+        """The settings with what training on these rows would choose by held-out ones; as they are if it takes long."""
+        return settings
+
     @classmethod
     def _train_without(
         cls, settings: P, data: FitInput, parts: Sequence[npt.NDArray[np.int64]], like: F | None = None

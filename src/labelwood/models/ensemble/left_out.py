@@ -59,5 +59,5 @@ def ranked_without(
         for number in share.tolist():
             kept, what = np.setdiff1d(np.arange(n_rows), parts[number]), f"model {number + 1} of {len(parts)}, "
             left, texts = data.take(kept), learned.texts.take(kept)
-            sides = trained_sides(settings, planned, left, texts, learned.by_label, what, n_rows)
+            sides = trained_sides(settings, learned.planned, left, texts, learned.by_label, what, n_rows)
             yield Ranked(sides, ranker, first)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from labelwood.storage.sharing import shared
 SMALLEST_HOLDOUT = 50
 
 Weights = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,17 +37,23 @@ class PlannedMember:
 
     def trained(self, data: FitInput, what: str) -> Fitted[Any]:
         """The member's fitted state; what: how its progress is told. Trainings that share take it from each other."""
+        named = data.with_progress(named_progress(data.progress, what))
+        return self._shared("member", data, lambda: self.model._train(self.settings, named))
 
-        def make() -> Fitted[Any]:
-            state: Fitted[Any] = self.model._train(
-                self.settings, data.with_progress(named_progress(data.progress, what))
-            )
-            return state
+    def settled(self, data: FitInput, what: str) -> PlannedMember:
+        """The same with what these rows choose, such as the cost of errors: trainings on parts of them choose alike."""
+        named = data.with_progress(named_progress(data.progress, what))
+        return self._shared("settled", data, lambda: replace(self, settings=self.model._settled(self.settings, named)))
 
+    def like(self, state: Fitted[Any]) -> PlannedMember:
+        """The same with what the training of that state has chosen."""
+        return replace(self, settings=replace(state.repeated_settings(), n_threads=self.settings.n_threads))
+
+    def _shared(self, what: str, data: FitInput, make: Callable[[], T]) -> T:
         given = (data.tree, data.negatives, data.label_graph, data.classes.ids)  # nobody shares rows with these
         if any(part is not None for part in given):
             return make()
-        return shared("member", lambda: self._depends_on(data), make)
+        return shared(what, lambda: self._depends_on(data), make)
 
     def _depends_on(self, data: FitInput) -> list[Any]:
         """What the fitted state depends on: settings, rows, and what columns and labels are called."""

@@ -244,6 +244,10 @@ class Sides:
         """The kinds of the views."""
         return tuple(view.kind for view in self.views)
 
+    def by_kind(self) -> dict[str, Fitted[Any]]:
+        """The model of words and that of each view, by what it sees."""
+        return dict(zip(("words", *self.kinds), self.models, strict=False))
+
     def label_weights(self) -> Floats:
         """What the chance of each label is multiplied with, at most 1: propensities to the power of `favour`.
 

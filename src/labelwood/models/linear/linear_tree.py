@@ -22,7 +22,7 @@ from labelwood.models.linear.cost_choice import is_worth_choosing
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.linear.kept_rows import EarlierRows, KeptRows
 from labelwood.models.linear.linear_tree_params import PRESETS, LinearTreeParams, SearchResult
-from labelwood.models.linear.state_training import trained_state
+from labelwood.models.linear.state_training import trained_state, with_chosen_cost
 from labelwood.models.linear.state_update import updated_state
 from labelwood.models.linear.weight_blocks import spared_memory, training_memory
 from labelwood.progress import SILENT, Progress
@@ -70,6 +70,10 @@ class LinearTree(Model[LinearTreeParams, FittedLinearTree]):
     @staticmethod
     def _train(settings: LinearTreeParams, data: FitInput) -> FittedLinearTree:
         return trained_state(settings, data)
+
+    @staticmethod
+    def _settled(settings: LinearTreeParams, data: FitInput) -> LinearTreeParams:
+        return with_chosen_cost(settings, data)
 
     @staticmethod
     def _training_memory(settings: LinearTreeParams, data: FitInput) -> int:

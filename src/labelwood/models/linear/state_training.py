@@ -84,6 +84,14 @@ def _rows_that_count(data: FitInput) -> FitInput:
     return replace(counting, row_weights=None) if np.all(counting.row_weights == 1) else counting
 
 
+def with_chosen_cost(settings: LinearTreeParams, data: FitInput) -> LinearTreeParams:
+    """The settings with the cost that held-out rows choose, where training would ask them."""
+    data = _rows_that_count(data)
+    if settings.C is not None or not is_worth_choosing(data.x, data.y):
+        return settings
+    return replace(settings, C=_cost(settings, replace(data, tree=given_tree(settings, data))))
+
+
 def _cost(settings: LinearTreeParams, data: FitInput) -> float:
     """The cost given, or the one that held-out rows choose, for as many trees: several bear a larger one.
 
