@@ -15,6 +15,7 @@ from labelwood.models.ensemble.left_out import lesson_rows
 from labelwood.models.ensemble.model import Ensemble, members_inside
 from labelwood.models.ensemble.ranked import Ranked
 from labelwood.models.fit_input import checked_input
+from labelwood.models.linear import cost_choice, state_training
 
 N_ROWS, N_LABELS = 600, 12
 SETTINGS = {"models": "ranked", "ranker_rows": 200, "n_threads": 1}
@@ -229,3 +230,31 @@ def test_the_same_probabilities_for_any_threads(data):
     assert set(made[0]) == set(made[1])
     for name in made[0]:
         assert made[0][name].tobytes() == made[1][name].tobytes(), name
+
+
+def test_the_cost_is_chosen_once_by_all_rows_and_taken_over(data, monkeypatch):
+    asked, costs = [], []
+
+    def chosen(y, *given, **named):
+        asked.append(y.shape[0])
+        return 0.7
+
+    plain = cross_fitting.trained_sides
+
+    def trained(*given):
+        sides = plain(*given)
+        costs.append(sides.models[0].C)
+        return sides
+
+    monkeypatch.setattr(cost_choice, "SMALLEST_ROWS", 100)
+    monkeypatch.setattr(state_training, "chosen_cost", chosen)
+    monkeypatch.setattr(cross_fitting, "trained_sides", trained)
+    monkeypatch.setattr(left_out, "trained_sides", trained)
+    model = Ensemble(**SETTINGS).fit(data)
+    assert asked == [N_ROWS]
+    without(model, data, [np.arange(60), np.arange(60, 120)], model.fitted_)
+    assert asked == [N_ROWS]
+    assert costs == [0.7] * 9  # three parts and all rows; three parts and two that are held out
+    given = Ensemble(**SETTINGS, settings="linear-tree.C=2").fit(data)
+    assert asked == [N_ROWS]
+    assert given.fitted_.members[0].C == 2
