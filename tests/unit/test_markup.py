@@ -43,7 +43,7 @@ def test_what_a_reader_sees(text, seen):
 
 @pytest.mark.parametrize(
     "text",
-    ["", " \n two  spaces\n", "5 < 6 and 7 > 6", "R&D at AT&T & co", "a <- b -> c <3 <", "x<", "</>", "<1>", "&", "& &;", "<<>>"],
+    ["", "&", "& &;", "<<>>", " \n two  spaces\n", "5 < 6 and 7 > 6", "R&D at AT&T", "a <- b -> c <3 <", "</>", "<1>"],
 )  # fmt: skip
 def test_what_is_no_markup_stays_as_it_is(text):
     assert without_markup(text) == text
@@ -72,16 +72,26 @@ def test_impossible_characters_are_no_error():
     seen.encode()
 
 
-UNITS = ["<", "<a", "</", "<!", "<!--", "<script>", "<script ", "</script", "<style></style", "&", "&a", "&notit", "&#9", "&#x"]
-QUOTED = ['<a "', "<a \"'", "<a '\"\"", "<a =\"'", '<a "<b \'', '<template "', "<br ='"]
+UNITS = ["<", "<a", "</", "<!", "<!--", "<script>", "<script ", "</script", "<style></style"]
+SIGNS = ["&", "&a", "&notit", "&#9", "&#x"]
+QUOTED = ['<a "', "<a \"'", '<a \'""', "<a =\"'", "<a \"<b '", '<template "', "<br ='"]
 
 
-@pytest.mark.parametrize("text", [
-    *(unit * (LONG // len(unit)) for unit in UNITS + QUOTED),
-    "<" + "a" * LONG, "<a" + " " * LONG, "<a " + "x" * LONG, "<a " + '"' * LONG + '"', "<!--" + "-" * LONG, "&#" + "9" * LONG,
-    "<script>" + "</script" * (LONG // 8), "</script" * (LONG // 8),
-], ids=range(len(UNITS + QUOTED) + 8))  # fmt: skip
-def test_no_text_takes_long(text):
+FRONTS = [
+    ("<", "a"),
+    ("<a", " "),
+    ("<a ", "x"),
+    ("<a ", '"'),
+    ('<a "', '"'),
+    ("<!--", "-"),
+    ("&#", "9"),
+    ("<script>", "</script"),
+]
+
+
+@pytest.mark.parametrize(("front", "unit"), [*(("", unit) for unit in UNITS + SIGNS + QUOTED), *FRONTS])
+def test_no_text_takes_long(front, unit):
+    text = front + unit * (LONG // len(unit))
     begin = time.process_time()
     assert len(without_markup(text)) <= len(text)
     are_html([text])
@@ -91,7 +101,7 @@ def test_no_text_takes_long(text):
 def test_no_mixture_takes_long():
     draw = random.Random(7)
     for _ in range(40):
-        unit = "".join(draw.choices(["<a ", "<script ", '"', "'", "<", "x ", "<!--", "&#", "=", "/", ">", "</script"], k=7))
+        unit = "".join(draw.choices(["<a ", "<script ", '"', "'", "<", "x ", "<!--", "&#", "=", ">", "</script"], k=7))
         begin = time.process_time()
         assert len(without_markup(unit * (LONG // len(unit)))) <= LONG
         assert time.process_time() - begin < 0.5, unit
@@ -103,7 +113,10 @@ def test_texts_without_signs_of_markup_are_the_same_object(text):
     assert without_markup(text) is text
 
 
-@given(st.lists(st.sampled_from(["<p>", "</p>", "<b", "<br/>", "<!--", "-->", "&amp;", "&#", "'", '"', ">", "<script>", "a b", "\n", "é"])))
+PIECES = ["<p>", "</p>", "<b", "<br/>", "<!--", "-->", "&amp;", "&#", "'", '"', ">", "<script>", "a b", "\n", "é"]
+
+
+@given(st.lists(st.sampled_from(PIECES)))
 @settings(max_examples=300, deadline=None)
 def test_nothing_fails_or_grows(parts):
     text = "".join(parts)
@@ -215,6 +228,6 @@ def test_a_saved_tagger_reads_and_learns_html(tmp_path):
 
 def test_corrected_texts_are_answered_as_they_were_corrected():
     texts, labels = [text for text, _ in SHOP], [names for _, names in SHOP]
-    tagger = lw.Tagger("elias", n_threads=1, model_params={"epochs": 1}, keep_rows=True).fit(texts, labels)
-    tagger.learn(["<p>Very <b>odd</b> thing</p>"], [["home"]])
+    tagger = lw.Tagger("hsoftmax", n_threads=1, keep_rows=True).fit(texts, labels)
+    assert tagger.learn(["<p>Very <b>odd</b> thing</p>"], [["home"]]).how == "kept"
     assert tagger.predict(["<p>Very <b>odd</b> thing</p>"], k=1)[0][0][0] == "home"

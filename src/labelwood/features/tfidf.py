@@ -28,8 +28,8 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
 
     Parameters, their meanings and defaults are scikit-learn's, and so are the tokens and the values; columns are in
     the order of the tokens' code points. Beyond it: `hashing` (a number of buckets) needs no vocabulary, `partial_fit`
-    takes more texts, `stems` makes inflected words of a language one column, `markup` reads HTML as a reader sees it, `min_token_length` is a number in place of
-    a pattern, and `n_threads` changes nothing but time.
+    takes more texts, `stems` makes inflected words of a language one column, `markup` takes of HTML what a reader sees,
+    `min_token_length` is a number in place of a pattern, and `n_threads` changes nothing but time.
     One difference: where equally frequent tokens compete for the last places of `max_features`, the first in order win.
 
     The constructor only stores; `fit` validates. Fitted attributes: n_rows_ (texts seen), n_features_, idf_,

@@ -8,7 +8,7 @@ from typing import Any
 from labelwood.data.markup import are_html
 
 MARKUP = "markup"  # the feature by which somebody decides it
-HTML_TEXTS = "the texts are HTML: learned from what a reader sees of them (features.markup=false takes them as they are)"
+HTML_TEXTS = "the texts are HTML: learned from what a reader sees of them (features.markup=false: from their tags, too)"
 
 
 def reads_markup(texts: Sequence[str], given: Mapping[str, Any]) -> tuple[bool, tuple[str, ...]]:

@@ -90,7 +90,8 @@ class Tagger(Estimator):
     a reader sees them, and so are all texts that come later (features={"markup": False}: as they are). vocabulary: a
     thesaurus or its file; labels are its ids then, which have names, and deprecated ones are not suggested. name_rows:
     learn from the names of the labels, too, as from rows: rare labels, and those without a row, are then found by their
-    words; None: if held-out rows are answered better so, as `notes_` then says. The constructor only stores; `fit` validates.
+    words; None: if held-out rows are answered better so, as `notes_` then says. The constructor only stores; `fit`
+    validates.
     """
 
     # What the last fit has to say about its choices; of the class, so that the constructor sets nothing but parameters.
