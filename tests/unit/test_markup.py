@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import labelwood as lw
+from labelwood.cli.choices import words_choice
 from labelwood.data.markup import are_html, html_text, without_markup
 from labelwood.errors import ParamError
 from labelwood.features.bag import BagVectorizer
@@ -231,3 +232,11 @@ def test_corrected_texts_are_answered_as_they_were_corrected():
     tagger = lw.Tagger("hsoftmax", n_threads=1, keep_rows=True).fit(texts, labels)
     assert tagger.learn(["<p>Very <b>odd</b> thing</p>"], [["home"]]).how == "kept"
     assert tagger.predict(["<p>Very <b>odd</b> thing</p>"], k=1)[0][0][0] == "home"
+
+
+def test_the_language_of_html_is_that_of_its_words():
+    style = '<div class="the and of"><p style="color: of the and">{}</p></div>'
+    german = [style.format("Der Hut ist aus Stroh und für den Strand")] * 5
+    (why,) = words_choice(german, views=False)[1]
+    assert "the texts look German" in why
+    assert "German" not in words_choice(german, views=False, features={"markup": False})[1][0]
