@@ -1,9 +1,9 @@
 """Markup: HTML -> what a reader sees of it: no tags, scripts, styles and comments; entities as their characters.
 
 Browsers mend broken markup, so nothing is refused here: what is no tag is text. The time is in proportion to the text:
-a comment or script that does not end takes all the rest, and a tag that does not end is given up at the next "<" outside
-of quotes. That "<" may be inside the quotes of an earlier tag, but of no more than two: a quote never brings two readings
-of the same text together.
+a comment or script that does not end takes all the rest, and a tag that does not end is given up at the next "<" that
+is outside of quotes. A "<" may be inside the quotes of earlier tags, but of no more than two: a quote never brings two
+readings of the same text together.
 """
 
 from __future__ import annotations
