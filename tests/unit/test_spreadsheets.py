@@ -10,7 +10,6 @@ import pytest
 
 import labelwood as lw
 from labelwood.cli.tagged import write_tagged
-from labelwood.data.reading.documents import html_text
 from labelwood.data.writing import excel_write
 from labelwood.data.writing.columns_write import write_columns
 from labelwood.errors import MissingExtraError, ParamError
@@ -126,8 +125,3 @@ def test_a_missing_package_names_its_extra(tmp_path, monkeypatch, module, extra)
     }
     with pytest.raises(MissingExtraError, match=rf'pip install "labelwood\[{extra}\]"'):
         calls[module]()
-
-
-def test_html_is_what_a_reader_sees():
-    page = "<title>T</title><script>a<b</script><p>One <b>two</b>\nthree<br>four &lt;5&gt;</p><ul><li>x<li>y</ul>"
-    assert html_text(page) == "T\nOne two three\nfour <5>\nx\ny"

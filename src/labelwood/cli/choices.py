@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ FEWEST_TO_TRY = 2_500
 # A language counts as that of the texts if at least so many of those that show one agree.
 CLEAR_SHARE = 0.5
 ENGLISH = "en"
+NOTHING: Mapping[str, Any] = {}
 
 
 def main_language(texts: Sequence[str]) -> str | None:
@@ -31,16 +32,24 @@ def main_language(texts: Sequence[str]) -> str | None:
     return code if n >= CLEAR_SHARE * sum(votes.values()) else None
 
 
-def words_choice(texts: Sequence[str], *, views: bool) -> tuple[str | None, list[str]]:
+def words_choice(
+    texts: Sequence[str], *, views: bool, features: Mapping[str, Any] = NOTHING
+) -> tuple[str | None, list[str]]:
     """("auto" if the script or held-out rows are to choose the words; else None and the sentence about plain ones).
 
     views: whether the model looks at letters and pairs of words by itself; then scripts and English need no trial.
+    features: those that somebody has set.
     """
     from labelwood.features.languages import AUTO, in_syllables, language_name
+    from labelwood.features.tokens import as_read
+    from labelwood.tagger.markup_choice import reads_markup
 
-    if not views and in_syllables(texts):
+    some: Sequence[str] = texts[:: max(1, len(texts) // LOOKED_AT)]
+    if reads_markup(texts, features)[0]:
+        some = as_read(some, True)
+    if not views and in_syllables(some):
         return AUTO, []
-    code = main_language(texts)
+    code = main_language(some)
     if len(texts) >= FEWEST_TO_TRY and (not views or code not in (None, ENGLISH)):
         return AUTO, []
     if code is None:

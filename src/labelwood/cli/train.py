@@ -393,7 +393,7 @@ class Settings:
         """Whether the words are chosen for the texts: with --best or without --model, unless features are given."""
         from labelwood.models.registry import AUTO, model_class
 
-        return not self.features and (self.name == AUTO or model_class(self.name).takes_texts)
+        return self.features.keys() <= {"markup"} and (self.name == AUTO or model_class(self.name).takes_texts)
 
     def refuse_texts_options(self, data: Dataset) -> None:
         """ParamError if an option was given that rows of features have no use for."""
@@ -424,7 +424,7 @@ def train(
         lang = settings.lang
         reasons: list[str] = []
         if lang is None and settings.chooses_words:
-            lang, reasons = words_choice(data.texts or (), views=settings.name != AUTO)
+            lang, reasons = words_choice(data.texts or (), views=settings.name != AUTO, features=settings.features)
         tagger = Tagger(
             settings.name,
             features={**settings.plain_words, **settings.features},
@@ -473,7 +473,8 @@ def tuned_within(
     if data.x is not None:
         settings.refuse_texts_options(data)
     elif lang is None and settings.chooses_words:
-        lang, _ = words_choice(data.texts or (), views=True)  # the search tries other words itself
+        # The search tries other words itself.
+        lang, _ = words_choice(data.texts or (), views=True, features=settings.features)
     return tune(
         data,
         budget=budget,

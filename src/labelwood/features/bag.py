@@ -13,11 +13,13 @@ from scipy import sparse
 
 from labelwood import _native
 from labelwood.errors import DataError, ModelFileError, ParamError
+from labelwood.features.tfidf_params import MARKUP
 from labelwood.features.tokens import (
     TOKEN_FORMAT,
     Rows,
     Texts,
     TokenList,
+    as_read,
     count_tokens,
     hash_tokens,
     look_up_tokens,
@@ -40,6 +42,7 @@ class BagParams(Declared):
     min_count: int = param(1, "words that come less often in the training texts are left out", low=1)
     lowercase: bool = param(True, "words are the same in capitals and small letters")
     min_token_length: int = param(1, "shorter words are left out", low=1, high=1000)
+    markup: bool = param(False, MARKUP)
     n_threads: int | None = param(None, "threads to use; None: all processors", low=1, high=4096, kind=int)
 
 
@@ -132,6 +135,7 @@ class BagVectorizer(Vectorizer[FittedBag]):
     def _learn(self, texts: Texts, want_rows: bool) -> tuple[FittedBag, sparse.csr_matrix | None]:
         parameters = self.Parameters.checked(self.get_params(), type(self).__name__)
         threads = parameters.n_threads
+        texts = as_read(texts, True) if parameters.markup else texts
         if not texts:
             raise DataError("fit needs at least one text")
         counted = count_tokens(texts, _rules(parameters, 1, 1), want_totals=True, n_threads=threads)

@@ -17,7 +17,7 @@ from labelwood.features.stem_vocabulary import learn_stems, with_more_stems
 from labelwood.features.stems import check_lemmas
 from labelwood.features.tfidf_params import TfidfParams
 from labelwood.features.tfidf_state import FittedTfidf, admitted, rules_of
-from labelwood.features.tokens import Texts, as_texts, count_tokens, hash_tokens
+from labelwood.features.tokens import Texts, as_read, as_texts, count_tokens, hash_tokens
 from labelwood.features.two_passes import counted_in_slices, rows_in_slices
 from labelwood.features.vectorizer import Vectorizer
 from labelwood.scratch import current_scratch
@@ -28,8 +28,8 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
 
     Parameters, their meanings and defaults are scikit-learn's, and so are the tokens and the values; columns are in
     the order of the tokens' code points. Beyond it: `hashing` (a number of buckets) needs no vocabulary, `partial_fit`
-    takes more texts, `stems` makes inflected words of a language one column, `min_token_length` is a number in place of
-    a pattern, and `n_threads` changes nothing but time.
+    takes more texts, `stems` makes inflected words of a language one column, `markup` takes of HTML what a reader sees,
+    `min_token_length` is a number in place of a pattern, and `n_threads` changes nothing but time.
     One difference: where equally frequent tokens compete for the last places of `max_features`, the first in order win.
 
     The constructor only stores; `fit` validates. Fitted attributes: n_rows_ (texts seen), n_features_, idf_,
@@ -50,7 +50,7 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
         if self._fitted is None:
             return self.fit(texts)
         state = self.fitted_
-        more = as_texts(texts)
+        more = state.given(texts)
         if not more:
             return self
         n_rows = state.n_rows + len(more)
@@ -79,6 +79,7 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
     def _learn(self, texts: Texts, want_rows: bool) -> tuple[FittedTfidf, sparse.csr_matrix | None]:
         parameters = self._checked()
         threads = parameters.n_threads
+        texts = as_read(texts, True) if parameters.markup else texts
         n_rows = len(texts)
         if n_rows == 0:
             raise DataError("fit needs at least one text")
@@ -123,7 +124,10 @@ class TfidfVectorizer(Vectorizer[FittedTfidf]):
         (one_text,) = as_texts([text])
         if not isinstance(one_text, str):
             raise DataError(f"a text must be a str, but is {type(one_text).__name__}")
-        return list(_native.split_text(one_text, rules_of(self._checked())))
+        parameters = self._checked()
+        if parameters.markup:
+            (one_text,) = as_read([one_text], True)
+        return list(_native.split_text(one_text, rules_of(parameters)))
 
     @property
     def vocabulary_(self) -> dict[str, int]:

@@ -11,6 +11,8 @@ from labelwood.errors import ParamError
 from labelwood.features.languages import AUTO, Language, stop_words
 from labelwood.params import Declared, Range, param
 
+MARKUP = "the texts are HTML: only what a reader sees of them counts"
+
 
 @dataclass(frozen=True)
 class _CountOrShare(Range):
@@ -115,6 +117,7 @@ class TfidfParams(Declared):
     smooth_idf: bool = param(True, "add one to all document frequencies")
     norm: str | None = _field("l2", "scale rows to length 1", Range(str, choices=("l1", "l2"), optional=True))
     lowercase: bool = param(True, "lower-case the texts first")
+    markup: bool = param(False, MARKUP)
     min_token_length: int = param(2, "leave out words with fewer characters", low=1, high=1000)
     stop_words: Iterable[str] | None = _field(None, "words to leave out", WordList(list))
     stems: str | None = _field(None, "the language of the texts: inflected words become their stems", Language())

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import _native
+from labelwood.data.markup import without_markup
 from labelwood.errors import DataError
 
 # The meaning of saved tokens: the Unicode tables, the cutting rules and the hash. A change of any needs a new number.
@@ -110,6 +111,13 @@ def composed(texts: Iterable[str]) -> Texts:
         text if not isinstance(text, str) or text.isascii() else unicodedata.normalize("NFC", text)
         for text in as_texts(texts)
     )
+
+
+def as_read(texts: Iterable[str], markup: bool) -> Texts:
+    """The texts as a reader sees them: `composed`, and without tags and entities if they are HTML (markup)."""
+    if markup:
+        texts = [without_markup(text) if isinstance(text, str) else text for text in as_texts(texts)]
+    return composed(texts)
 
 
 def token_rules(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.estimator import Estimator
-from labelwood.features.tokens import Texts, as_texts
+from labelwood.features.tokens import Texts, as_read, as_texts
 from labelwood.storage.schema import Arrays
 
 V = TypeVar("V", bound="Vectorizer[Any]")
@@ -20,7 +21,26 @@ State = TypeVar("State", bound="FittedVectorizer")
 
 
 class FittedVectorizer(ABC):
-    """The words that a vectorizer knows; never changed once made. n_threads is an argument, never part of it."""
+    """The words that a vectorizer knows; never changed once made. n_threads is an argument, never part of it.
+
+    `rows` and `words_behind` take texts that were read already, as `read` does.
+    """
+
+    parameters: Any
+
+    def read(self, texts: Iterable[str]) -> Texts:
+        """The texts as a reader sees them: of HTML, if these words are those of HTML, what is no markup."""
+        return as_read(texts, self.parameters.markup)
+
+    def given(self, texts: Iterable[str]) -> Texts:
+        """Texts as somebody gives them to a vectorizer: read if they are HTML, else as they are."""
+        return self.read(texts) if self.parameters.markup else as_texts(texts)
+
+    def of_markup(self: W) -> W:
+        """The same words, as those of texts that are HTML."""
+        here: Any = self
+        made: W = replace(here, parameters=replace(self.parameters, markup=True))
+        return made
 
     @property
     @abstractmethod
@@ -85,7 +105,7 @@ class Vectorizer(Estimator, Generic[State]):
     def transform(self, texts: Iterable[str]) -> sparse.csr_matrix:
         """The rows of texts; words that training did not see are left out."""
         state: State = self._state()
-        return state.rows(as_texts(texts), self.n_threads)
+        return state.rows(state.given(texts), self.n_threads)
 
     @property
     def fitted_(self) -> State:

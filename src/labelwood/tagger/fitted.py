@@ -17,7 +17,6 @@ from labelwood.errors import DataError, LabelwoodError, ModelFileError, ParamErr
 from labelwood.features.bag import BagVectorizer, FittedBag
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
-from labelwood.features.tokens import composed
 from labelwood.labelspace.names import name_ids, padded_counts, unknown_label
 from labelwood.metrics.hierarchy import hierarchy_metrics
 from labelwood.models.fitted import Fitted
@@ -152,10 +151,11 @@ class FittedTagger:
 
     def inputs(self, texts: Sequence[str], n_threads: int | None) -> sparse.csr_matrix:
         """What the model is asked with."""
-        return self._inputs(self.words.rows(composed(texts), n_threads), texts)
+        seen = self.words.read(texts)
+        return self._inputs(self.words.rows(seen, n_threads), seen)
 
     def _inputs(self, x: sparse.csr_matrix, texts: Sequence[str]) -> sparse.csr_matrix:
-        """What the model is asked with, from rows over all words."""
+        """What the model is asked with, from rows over all words; texts as a reader sees them."""
         known = x if x.shape[1] == self.model.n_features else x[:, : self.model.n_features]
         return self.model.inputs(known, texts)
 
@@ -185,9 +185,10 @@ class FittedTagger:
         width = checked_k(k, len(self.label_names))
         if not len(texts):
             return empty(0, width), np.zeros(0, bool)
-        x = self.words.rows(composed(texts), n_threads)
+        seen = self.words.read(texts)
+        x = self.words.rows(seen, n_threads)
         known = np.asarray(np.diff(x.indptr) > 0)
-        inputs = self._inputs(x, texts)
+        inputs = self._inputs(x, seen)
         if allowed is None:
             return self._best(inputs, x, texts, width, n_threads), known
 
@@ -237,7 +238,7 @@ class FittedTagger:
 
     def known(self, texts: Sequence[str], n_threads: int | None) -> npt.NDArray[np.bool_]:
         """Which texts hold a word that the tagger knows."""
-        return np.asarray(np.diff(self.words.rows(composed(texts), n_threads).indptr) > 0)
+        return np.asarray(np.diff(self.words.rows(self.words.read(texts), n_threads).indptr) > 0)
 
     def assigned(
         self,
@@ -279,7 +280,7 @@ class FittedTagger:
         label = self.concept(label)
         if label not in self.ids:
             raise DataError(unknown_label(str(label), self.ids))
-        (text,) = composed([text])
+        (text,) = self.words.read([text])
         x, number = self.words.rows((text,), n_threads), self.ids[label]
         inputs = self._inputs(x, [text])
         if number < self.model.n_labels:

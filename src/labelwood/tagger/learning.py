@@ -18,7 +18,6 @@ from labelwood.data.groups import LARGEST_SHARE
 from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
-from labelwood.features.tokens import composed
 from labelwood.labelspace.names import label_matrix, nearly_known
 from labelwood.models.fit_input import checked_input
 from labelwood.models.fitted import Fitted
@@ -265,7 +264,7 @@ def _with_rows(
 
     A row that comes without a group takes that of the first row that it replaces.
     """
-    x = state.words.rows(composed(lesson.texts), n_threads)
+    x = state.words.rows(state.words.read(lesson.texts), n_threads)
     y, unknown = label_matrix(lesson.labels, state.ids)
     if unknown:
         raise DataError(f"the labels {unknown} have no column")

@@ -22,6 +22,7 @@ from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
 from labelwood.features.tfidf import TfidfVectorizer
+from labelwood.features.tokens import as_read
 from labelwood.hub import hub_name, model_card, upload
 from labelwood.labelspace import names as naming
 from labelwood.metrics.evaluate import evaluate
@@ -50,6 +51,7 @@ from labelwood.tagger.kept_rows import NAME_ID, NO_ID, KeptRows, group_hashes, i
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
 from labelwood.tagger.language_choice import chosen_words, words_by_script
 from labelwood.tagger.learning import Learnt, learned
+from labelwood.tagger.markup_choice import MARKUP, reads_markup
 from labelwood.tagger.name_rows import NO_NAMES, check_may_learn, name_rows, names_help
 from labelwood.tagger.named_rows import named_rows
 from labelwood.tagger.reasons import TagReason
@@ -84,10 +86,12 @@ class Tagger(Estimator):
     `learn` can teach the model corrections; None: if they take at most 100 MB. lang: the language of the texts, such as
     "fi", makes inflected words alike by their stems; "auto" detects it and keeps what held-out rows prefer, as `notes_`
     then says; without it, too, scripts such as Japanese or Thai, where spaces do not tell words apart, are cut into
-    runs of letters (features={"analyzer": "word"}: into words). vocabulary: a thesaurus or its file; labels are its ids
-    then, which have names, and deprecated ones are not suggested. name_rows: learn from the names of the labels, too,
-    as from rows: rare labels, and those without a row, are then found by their words; None: if held-out rows are
-    answered better so, as `notes_` then says. The constructor only stores; `fit` validates.
+    runs of letters (features={"analyzer": "word"}: into words). Texts that are HTML, as most of them show, are read as
+    a reader sees them, and so are all texts that come later (features={"markup": False}: as they are). vocabulary: a
+    thesaurus or its file; labels are its ids then, which have names, and deprecated ones are not suggested. name_rows:
+    learn from the names of the labels, too, as from rows: rare labels, and those without a row, are then found by their
+    words; None: if held-out rows are answered better so, as `notes_` then says. The constructor only stores; `fit`
+    validates.
     """
 
     # What the last fit has to say about its choices; of the class, so that the constructor sets nothing but parameters.
@@ -187,9 +191,9 @@ class Tagger(Estimator):
         out: `calibration_` is then None.
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
-        rows, y, label_names = training_rows(texts, labels)
+        originals, y, label_names = training_rows(texts, labels)
         groups = None if groups is None else listed(groups)
-        numbers = numbered_groups(texts, groups, len(rows))
+        numbers = numbered_groups(texts, groups, len(originals))
         for name in ("keep_rows", "name_rows"):
             if getattr(self, name) not in (None, True, False):
                 raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")
@@ -197,12 +201,17 @@ class Tagger(Estimator):
             self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
         else:
             self._check_auto_params()
+        kind = self._vectorizer_type()
+        kind.Parameters.checked(self._feature_values(), kind.__name__)
         naming.name_ids(label_names)
+        markup, about_markup = reads_markup(originals, self.features or {})
+        rows = as_read(originals, True) if markup else originals  # all trials, too, take what a reader sees
         vocabulary = opened(self.vocabulary)
         if vocabulary is not None:
             vocabulary = spoken(vocabulary, self.lang, rows)
         features, notes = self._chosen_features(rows, y, numbers, progress)
-        seen, n_texts = texts_fingerprint(rows, y, label_names), len(rows)
+        features, notes = {**features, MARKUP: False}, (*notes, *about_markup)
+        seen, n_texts = texts_fingerprint(originals, y, label_names), len(rows)
         if vocabulary is not None:
             y, label_names, about_names = as_concepts(y, label_names, vocabulary)
             notes = (*notes, *about_names)
@@ -222,13 +231,15 @@ class Tagger(Estimator):
                 y, label_names = with_concepts(y, label_names, vocabulary)
         names = name_rows(label_names, vocabulary) if learns_names else NO_NAMES
         if names:
-            rows, y = [*rows, *names.texts], sparse.vstack([y, names.y(y.shape[1])], format="csr")
+            rows, originals = (*rows, *names.texts), (*originals, *names.texts)
+            y = sparse.vstack([y, names.y(y.shape[1])], format="csr")
             if numbers is not None:  # every name is alone
                 numbers = np.concatenate([numbers, n_texts + np.arange(len(names))])
-        vectorizer = self._vectorizer_type()(**features)
+        vectorizer = kind(**features)
         progress.step("turning texts into features", 0, len(rows))
         with sparing(_scratch_for(rows, memory)):
             x = vectorizer.fit_transform(rows)
+        words = vectorizer.fitted_.of_markup() if markup else vectorizer.fitted_
         progress.step("turning texts into features", len(rows), len(rows))
         # Concepts without a text make labels many: on 20,000 titles of YSO-Finna-en (36,180 concepts) a tree took a
         # tenth of the time of one-vs-all, and was more precise.
@@ -236,9 +247,9 @@ class Tagger(Estimator):
         model = self._new_model(LINEAR_TREE if many else recommended_model(y.shape[1], x.nnz))
         texts_too = rows if model.reads_texts or model.takes_texts else None
         of_rows = None if numbers is None else numbers.tolist()
-        data_rows = named_rows(vectorizer.fitted_, vocabulary, x, y, label_names, texts_too, of_rows)
+        data_rows = named_rows(words, vocabulary, x, y, label_names, texts_too, of_rows)
         model.fit(data_rows, memory=memory, progress=progress)
-        kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in rows) if model.explains_by_rows else None
+        kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in originals) if model.explains_by_rows else None
         calibration = None
         if rule is not None:
             data, are_texts = checked_input(data_rows, progress=progress), np.arange(len(rows)) < n_texts
@@ -248,12 +259,12 @@ class Tagger(Estimator):
         ids = texts.row_ids if isinstance(texts, Dataset) else None
         of_rows = texts.groups if isinstance(texts, Dataset) and texts.groups is not None else groups
         self._fitted = FittedTagger(
-            vectorizer.fitted_,
+            words,
             model.fitted_,
             kept,
             calibration,
             seen,
-            self._kept_rows(x, y, rows, ids, of_rows, n_texts),
+            self._kept_rows(x, y, originals, ids, of_rows, n_texts),
             vocabulary=vocabulary,
             name_counts=names.counts(y.shape[1]) if names else None,
         )

@@ -10,10 +10,10 @@ import importlib.util
 import logging
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from labelwood.data.markup import html_text
 from labelwood.data.reading.bad_rows import BadRows
 from labelwood.data.reading.encodings import decoded, decoded_lines
 from labelwood.data.reading.streams import open_bytes
@@ -23,11 +23,6 @@ from labelwood.wording import Argument, Message
 
 ENDINGS = (".txt", ".md", ".html", ".htm", ".pdf")
 _SUBJECT = re.compile(r"\s*<([^<>]+)>\s*(?:\t\s*(.*?)\s*)?")
-_BLOCK = re.compile(
-    "address|article|aside|blockquote|br|d[dlt]|div|figcaption|footer|form|h[1-6r]|header|li|main|nav|ol|option|p|pre|"
-    "section|table|t[dhr]|title|ul"
-)
-_UNREAD = ("script", "style", "template", "noscript")
 
 
 def has_documents(folder: Path) -> bool:
@@ -83,42 +78,6 @@ def document_text(path: Path, encoding: str | None, notes: BadRows) -> str:
         return ""
     text = decoded(path, encoding, notes)
     return html_text(text) if ending in (".html", ".htm") else text
-
-
-def html_text(page: str) -> str:
-    """What a reader of an HTML page sees: its text without tags, scripts and styles, a block a line."""
-    parser = _Visible()
-    parser.feed(page)
-    parser.close()
-    lines = (" ".join(line.split()) for line in "".join(parser.parts).split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-class _Visible(HTMLParser):
-    """Collects the visible text of a page."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A block begins a line; what is inside scripts is no text."""
-        self._hidden += tag in _UNREAD
-        if _BLOCK.fullmatch(tag):
-            self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        """A block ends a line."""
-        if tag in _UNREAD:
-            self._hidden = max(self._hidden - 1, 0)
-        if _BLOCK.fullmatch(tag):
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        """Text; a line break in the source is a space."""
-        if not self._hidden:
-            self.parts.append(data.replace("\n", " "))
 
 
 def _pdf_text(path: Path) -> str:
