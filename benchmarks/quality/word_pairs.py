@@ -1,6 +1,6 @@
 """Do held-out rows tell whether pairs of words help? The trial of `train`, and what full training says, on any texts.
 
-    python benchmarks/quality/word_pairs.py FILE ... [--rows 20000] [--first-line] [--seeds 3] [--alike 6]
+    python benchmarks/quality/word_pairs.py FILE ... [--rows 20000] [--first-line] [--seeds 3] [--alike 6] [--min-df 2]
 
 Only training rows belong here. For each seed a fifth of the rows judges; the trial of `train` is within the others.
 One line a seed: what the trial chose and its CPU seconds, those for pairs in brackets; then what one-vs-all with the
@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("--first-line", action="store_true", help="only the first line of each text")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--alike", type=int, default=None, help="ids that begin alike for so long are on one side")
+    parser.add_argument("--min-df", type=int, default=1, help="with pairs, only what so many rows hold")
     given = parser.parse_args()
     for file in given.files:
         data = lw.read(file)
@@ -85,7 +86,9 @@ def main() -> None:
                 seconds.append(time.process_time() - start)
             print(f"  {note}; {seconds[2]:.1f} ({seconds[2] - seconds[1]:.1f}) s")
             usual = {name: value for name, value in features.items() if name not in ("analyzer", "ngram_range")}
-            without, beside = (judged(words, parts, labels) for words in (usual, {**usual, **PAIRS}))
+            without, beside = (
+                judged(words, parts, labels) for words in (usual, {**usual, **PAIRS, "min_df": given.min_df})
+            )
             change = beside.gains - without.gains
             spread = 1.96 * change.std() / len(change) ** 0.5
             print(

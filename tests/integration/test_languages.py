@@ -99,7 +99,7 @@ def test_auto_tries_pairs_of_words(telling, tmp_path, monkeypatch):
     tagger = labelwood.Tagger(lang="auto").fit(texts, labels)
     (note,) = tagger.notes_
     assert tagger.model_.name == "one-vs-all"
-    assert note.split(" of English")[0] == ("plain words and pairs of them" if telling else "plain words")
+    assert note.split(":")[0] == ("plain words of English and pairs of them" if telling else "plain words of English")
     assert "; with one-vs-all " in note
     assert note.endswith(" with pairs of words")
     assert tagger.fitted_.words.parameters.ngram_range == ((1, 2) if telling else (1, 1))

@@ -96,7 +96,7 @@ def chosen_words(
         alone, beside = gained
         more = f"; with one-vs-all {alone:.1f}, and {beside:.1f} with pairs of words"
         if beside - alone >= SMALLEST_GAIN_OF_PAIRS:
-            chosen, which = {**chosen, **PAIRS}, f"{best} and pairs of them {told}"
+            chosen, which = {**chosen, **PAIRS}, f"{which} and pairs of them"
     return chosen, f"{which}: nDCG@{SCORED_AT} on held-out rows: {figures}{more}"
 
 
