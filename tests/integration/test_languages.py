@@ -8,6 +8,8 @@ import pytest
 
 import labelwood
 from labelwood.errors import ParamError
+from labelwood.models.registry import AUTO
+from labelwood.tagger import language_choice
 
 FINNISH = ["koira haukkuu ja juoksee", "kissa nukkuu ja on hiljaa", "auto seisoo ja tie on liukas"]
 LABELS = [["dogs"], ["cats"], ["traffic"]]
@@ -79,6 +81,55 @@ def test_auto_finds_the_parts_of_compound_words():
     words = labelwood.Tagger("one-vs-all", lang="auto", features={"min_token_length": 1})
     words.fit([text(t) for t in rows], [[parts[t]] for t in rows])
     assert words.fitted_.words.parameters.analyzer == "word"
+
+
+def pair_rows(n_rows, telling):
+    """Texts of two words each; telling: the label is that of the pair in its order, else each word has one."""
+    chance = random.Random(5)
+    words = ["apple", "board", "cloud", "dream"]
+    for _ in range(n_rows):
+        one, two = chance.randrange(4), chance.randrange(4)
+        yield f"the {words[one]} {words[two]}", [f"pair {one} {two}"] if telling else [f"topic {one}", f"topic {two}"]
+
+
+@pytest.mark.parametrize("telling", [True, False])
+def test_auto_tries_pairs_of_words(telling, tmp_path, monkeypatch):
+    monkeypatch.setattr(language_choice, "FEWEST_FOR_PAIRS", 200)
+    texts, labels = zip(*pair_rows(2600, telling), strict=True)
+    tagger = labelwood.Tagger(lang="auto").fit(texts, labels)
+    (note,) = tagger.notes_
+    assert tagger.model_.name == "one-vs-all"
+    assert note.split(":")[0] == ("plain words of English and pairs of them" if telling else "plain words of English")
+    assert "; with one-vs-all " in note
+    assert note.endswith(" with pairs of words")
+    assert tagger.fitted_.words.parameters.ngram_range == ((1, 2) if telling else (1, 1))
+    if not telling:
+        return
+    tagger.save(tmp_path / "tagger")
+    loaded = labelwood.load(tmp_path / "tagger")
+    assert first(loaded, "the cloud apple") == "pair 2 0"
+    assert first(loaded, "the apple cloud") == "pair 0 2"
+    assert "cloud apple" in dict(loaded.explain("the cloud apple", "pair 2 0").words)
+
+
+def test_pairs_are_tried_only_where_that_tells_something(monkeypatch):
+    texts, labels = zip(*pair_rows(2600, telling=True), strict=True)
+
+    def tried(model=AUTO, texts=texts, **settings):
+        (note,) = labelwood.Tagger(model, lang="auto", **settings).fit(texts, labels).notes_
+        return "pairs" in note
+
+    assert not tried()  # too few held-out rows
+    monkeypatch.setattr(language_choice, "FEWEST_FOR_PAIRS", 200)
+    assert tried()
+    assert not tried("one-vs-all")  # who names the model chooses for himself
+    assert not tried(features={"min_token_length": 1})
+    assert not tried(texts=[f"{text} {'the dream ' * 30}" for text in texts])
+    with monkeypatch.context() as less:
+        less.setattr(language_choice, "PAIRS_WORK", 1)
+        assert not tried()
+    monkeypatch.setattr("labelwood.models.registry.ONE_VS_ALL_WORK", 1)
+    assert not tried()  # the model is a tree
 
 
 JAPANESE = ["緑茶は湯で淹れる飲み物です", "自転車は道を走る乗り物です", "将棋は盤の上で指す遊びです"]

@@ -1,4 +1,4 @@
-"""Which words a tagger learns from: plain, stems, dictionary forms or runs of letters; rows or the script decide."""
+"""Which words a tagger learns from: plain, stems, dictionary forms, pairs or runs of letters; rows or script decide."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.metrics.evaluate import evaluate
 from labelwood.models.base import SCORED_AT
 from labelwood.models.linear.linear_tree import LinearTree
+from labelwood.models.linear.one_vs_all import OneVsAll
+from labelwood.models.registry import recommended_model
 from labelwood.tagger.trial_rows import FEWEST_HELD_OUT, TRIAL_ROWS, Rows, trial_rows
 
 NO_LANGUAGE = "no language that is known here shows"
@@ -30,6 +32,11 @@ SYLLABLES = f"{LETTERS}, one to three: spaces do not tell words apart in the scr
 _ABOUT_WORDS = ("analyzer", "ngram_range", "stop_words", "min_token_length")
 # Longer texts have enough words, and so many runs of letters that even the trial would take long.
 LONGEST_FOR_LETTERS = 300
+# Pairs of words beside the words, of such texts, too; tried by one-vs-all alone (docs/measurements/new-data.md). They
+# take three to five times the room, and on fewer held-out rows half a point is chance. The work of the trial, labels
+# times non-zeros, takes one or two seconds.
+PAIRS = {"ngram_range": (1, 2)}
+SMALLEST_GAIN_OF_PAIRS, FEWEST_FOR_PAIRS, PAIRS_WORK = 0.5, 1_000, 1e9
 
 
 def chosen_words(
@@ -40,12 +47,13 @@ def chosen_words(
     seed: int,
     *,
     letters: bool = True,
+    pairs: bool = False,
     groups: Rows | None = None,
 ) -> tuple[dict[str, Any], str]:
     """(the features with the words chosen, one line that says which and why) for a language code or "auto".
 
-    letters: whether runs of letters may be chosen in place of words. groups: of each text; those of one are on one side
-    of the trial.
+    letters: whether runs of letters may be chosen in place of words. pairs: whether pairs of words may be, where
+    one-vs-all is the model that will learn from them. groups: of each text; those of one are on one side of the trial.
     """
     if lang != AUTO:
         codes = checked_codes(lang, "lang")
@@ -71,15 +79,25 @@ def chosen_words(
         kinds[STEMS] = {**with_stems, "lemmas": False}
         if has_lemmas():
             kinds[LEMMAS] = {**with_stems, "lemmas": True}
-    if letters and _suits_letters(features, texts):
+    short = _short_and_free(features, texts)
+    if letters and short:
         kinds[LETTERS] = {**plain, **RUNS}
     if len(kinds) == 1:
         return plain, f"{PLAIN}: {NO_LANGUAGE}"
-    scores = {kind: _score(texts, y, values, rows, seed) for kind, values in kinds.items()}
+    scores = {}
+    for kind, values in kinds.items():
+        x, asked = _trial(texts, values, rows)
+        scores[kind] = _score(LinearTree(C=1.0, seed=seed, n_threads=features.get("n_threads")), x, asked, y, rows)
     best = max(scores, key=lambda kind: scores[kind] - SMALLEST_GAIN[kind])
     figures = ", ".join(f"{kind} {score:.1f}" for kind, score in scores.items())
     told = f"of {_named(codes)}" if codes else f"({NO_LANGUAGE})"
-    return kinds[best], f"{best} {told}: nDCG@{SCORED_AT} on held-out rows: {figures}"
+    chosen, which, more = kinds[best], f"{best} {told}", ""
+    if pairs and short and best != LETTERS and (gained := _by_pairs(texts, y, chosen, rows)) is not None:
+        alone, beside = gained
+        more = f"; with one-vs-all {alone:.1f}, and {beside:.1f} with pairs of words"
+        if beside - alone >= SMALLEST_GAIN_OF_PAIRS:
+            chosen, which = {**chosen, **PAIRS}, f"{which} and pairs of them"
+    return chosen, f"{which}: nDCG@{SCORED_AT} on held-out rows: {figures}{more}"
 
 
 def words_by_script(
@@ -104,8 +122,8 @@ def _asks_for_words(features: Mapping[str, Any]) -> bool:
     return any(features.get(name, usual[name]) != usual[name] for name in _ABOUT_WORDS)
 
 
-def _suits_letters(features: Mapping[str, Any], texts: Sequence[str]) -> bool:
-    """True for short texts, unless a setting asks for words."""
+def _short_and_free(features: Mapping[str, Any], texts: Sequence[str]) -> bool:
+    """True for short texts, unless a setting asks for words: runs of letters and pairs may be tried."""
     if _asks_for_words(features):
         return False
     some = texts[:: -(-len(texts) // TRIAL_ROWS)]
@@ -116,16 +134,41 @@ def _named(codes: Sequence[str]) -> str:
     return " and ".join(language_name(code) for code in codes)
 
 
+def _by_pairs(
+    texts: Sequence[str], y: sparse.csr_matrix, features: Mapping[str, Any], rows: tuple[Rows, Rows]
+) -> tuple[float, float] | None:
+    """What one-vs-all scores with these words, and with pairs of them; None where that would take long or tell little.
+
+    Also where the model will be a tree: it gains less by pairs.
+    """
+    if len(rows[1]) < FEWEST_FOR_PAIRS:
+        return None
+    with_pairs = _trial(texts, {**features, **PAIRS}, rows)
+    nonzeros, n_labels = with_pairs[0].nnz, y.shape[1]
+    of_all = round(nonzeros * len(texts) / len(rows[0]))
+    if n_labels * nonzeros > PAIRS_WORK or recommended_model(n_labels, of_all) != OneVsAll.name:
+        return None
+    model = OneVsAll(n_threads=features.get("n_threads"))
+    alone, beside = (_score(model, *tried, y, rows) for tried in (_trial(texts, features, rows), with_pairs))
+    return alone, beside
+
+
+def _trial(
+    texts: Sequence[str], features: Mapping[str, Any], rows: tuple[Rows, Rows]
+) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """The rows of a trial as features: (to train on, to judge by)."""
+    vectorizer = TfidfVectorizer(**features)
+    x = vectorizer.fit_transform([texts[row] for row in rows[0].tolist()])
+    return x, vectorizer.transform([texts[row] for row in rows[1].tolist()])
+
+
 def _score(
-    texts: Sequence[str],
+    model: LinearTree | OneVsAll,
+    x: sparse.csr_matrix,
+    asked: sparse.csr_matrix,
     y: sparse.csr_matrix,
-    features: Mapping[str, Any],
     rows: tuple[Rows, Rows],
-    seed: int,
 ) -> float:
     training, judging = rows
-    vectorizer = TfidfVectorizer(**features)
-    x = vectorizer.fit_transform([texts[row] for row in training.tolist()])
-    tree = LinearTree(C=1.0, seed=seed, n_threads=vectorizer.n_threads).fit(x, y[training])
-    top = tree.predict(vectorizer.transform([texts[row] for row in judging.tolist()]), SCORED_AT)
+    top = model.fit(x, y[training]).predict(asked, SCORED_AT)
     return evaluate(top, y[judging], ks=(SCORED_AT,))[f"nDCG@{SCORED_AT}"]

@@ -370,7 +370,11 @@ class Tagger(Estimator):
         if features["stems"] is not None:
             raise ParamError(f"Tagger: lang is {self.lang!r} and features has stems={features['stems']!r}; give one")
         progress.step("choosing words", 0, 0)
-        features, note = chosen_words(rows, y, features, self.lang, self.seed, letters=letters, groups=groups)
+        # With a vocabulary there may be labels so many that the model is a tree.
+        pairs = self.model == AUTO and self.vocabulary is None
+        features, note = chosen_words(
+            rows, y, features, self.lang, self.seed, letters=letters, pairs=pairs, groups=groups
+        )
         return features, (note,)
 
     # what was learnt
