@@ -11,7 +11,7 @@ from labelwood.calibration.fit import calibrated, learnt
 from labelwood.calibration.held_out import HeldOut, held_out, parts_of
 from labelwood.calibration.rule import Assignment
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import group_numbers, mean_error, stretches, together, turns
+from labelwood.data.groups import group_numbers, mean_error, stretches, summed, together, turns
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.data.split import split
 from labelwood.errors import DataError, ParamError
@@ -438,3 +438,13 @@ def test_held_out_rows_tell_what_their_models_have_seen():
     assert told.groups.tolist() == [
         number for part in parts_of(lw.LinearTree, model._settings(), data) for number in groups[part]
     ]
+
+
+# resampling
+
+
+def test_sums_of_groups():
+    values = np.arange(8).reshape(4, 2)
+    assert summed(values, np.array([5, 3, 5, 9])).tolist() == [[2, 3], [4, 6], [6, 7]]
+    assert summed(values, None) is values
+    assert summed(values, np.zeros(4, np.int64)) is values  # of one group, nothing is known but its rows

@@ -139,13 +139,22 @@ def mean_error(values: Doubles, groups: Ints | None) -> Doubles:
     Rows of a group say less than as many others: what varies is the sum of each group. Of one group alone nothing is
     known but its rows.
     """
-    sums = values - values.mean(axis=0)
-    if groups is not None and _are_several(groups):
-        rows, number = sums, np.unique(groups, return_inverse=True)[1]
-        sums = np.zeros((int(number.max()) + 1, *rows.shape[1:]))
-        np.add.at(sums, number, rows)
+    sums = summed(values - values.mean(axis=0), groups)
     n = len(sums)
     return np.asarray(np.sqrt(np.square(sums).sum(axis=0) * n / max(1, n - 1)) / len(values), np.float64)
+
+
+def summed(values: Any, groups: Ints | None) -> Any:
+    """The sums of the rows' values (n_rows, ...) over each group, (n_groups, ...): what resampling draws.
+
+    The values themselves without groups, or if all rows are of one: nothing is known but its rows.
+    """
+    if groups is None or not _are_several(groups):
+        return values
+    number = np.unique(groups, return_inverse=True)[1]
+    sums = np.zeros((int(number.max()) + 1, *values.shape[1:]), values.dtype)
+    np.add.at(sums, number, values)
+    return sums
 
 
 def _are_several(groups: Ints) -> bool:
