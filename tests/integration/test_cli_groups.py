@@ -187,3 +187,15 @@ def test_compare_estimates_and_refuses_by_groups(cli, table, tmp_path):
     refused = cli("compare", table, "--test", second, *asked)
     assert refused.code == 2
     assert "column 'group'" in refused.err
+
+
+def test_train_tells_of_copies_unless_groups_are_given(cli, tmp_path):
+    data = shop(60).take(np.tile(np.arange(120), 2))
+    path = tmp_path / "rows.csv"
+    write(Dataset(None, data.y, data.texts, data.label_names, groups=data.groups), path)
+    settings = ("--model", "linear-tree", "--assign", "none", "--force")
+    told = cli("train", path, "--out", tmp_path / "model", *settings)
+    assert told.code == 0, told.err
+    assert "note: 100% of the texts have an exact copy among the others" in " ".join(told.err.split())
+    quiet = cli("train", path, "--out", tmp_path / "model", *settings, "--group", "group")
+    assert "copy" not in quiet.err

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import group_numbers, is_missing, listed
+from labelwood.data.groups import copies_of, group_numbers, is_missing, listed
 from labelwood.errors import DataError
 from labelwood.features.tokens import composed
 from labelwood.labelspace.classes import understood
@@ -57,13 +57,25 @@ def _one_text(text: str | bytes | Path) -> str:
     return f"{'a path' if isinstance(text, Path) else 'one string'} came; write [text]"
 
 
-def numbered_groups(texts: Any, groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
-    """The number of the group of each text, from a Dataset or as given beside the texts; None without groups."""
+def held_together(texts: Any, groups: Any, rows: Sequence[str]) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...]]:
+    """(the number of the group of each row, what there is to say): groups of a Dataset, or as given beside the texts.
+
+    Without them copies are groups where there are many, else there are none.
+    """
     of_rows = texts.groups if isinstance(texts, Dataset) else None
     if of_rows is not None and groups is not None:
         raise DataError("fit: the Dataset has groups already; give them once")
     given = of_rows if groups is None else groups
-    return None if given is None else group_numbers(given, n_rows)
+    if given is not None:
+        return group_numbers(given, len(rows)), ()
+    copies, share = copies_of(rows)
+    if copies is None:
+        return None, ()
+    return copies, (
+        f"{100 * share:.0f}% of the texts have an exact copy among the others; copies are held out together, so that "
+        "what is measured holds for new texts. Remove copies that mean nothing; --group (in Python groups=) says if "
+        "other rows belong together",
+    )
 
 
 def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from labelwood.calibration.fit import calibration_of, enough_rows
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import LARGEST_SHARE
+from labelwood.data.groups import LARGEST_SHARE, groups_of_equals
 from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
@@ -332,9 +332,13 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
 
 
 def _groups(rows: KeptRows) -> list[int | None] | None:
-    """What tells the groups of the rows apart; None if there are none. DataError if a group has grown too large."""
+    """What tells the groups of the rows apart, or copies where there are many; None if there are none.
+
+    DataError if a group has grown too large.
+    """
     if "groups" not in rows.arrays:
-        return None
+        copies, _ = groups_of_equals(rows.arrays["texts"], int(text_hashes([""])[0]))
+        return None if copies is None else copies.tolist()
     groups = rows.groups
     largest = int(np.unique(groups[groups != NO_ID], return_counts=True)[1].max(initial=0))
     if len(rows) > 1 and largest > LARGEST_SHARE * len(rows):  # told here: nobody knows a group by its hash

@@ -39,10 +39,10 @@ from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagg
 from labelwood.tagger.given import (
     check_as_many,
     checked_texts,
+    held_together,
     labels_for,
     lesson_of,
     named_labels,
-    numbered_groups,
     texts_of,
     training_rows,
 )
@@ -182,14 +182,15 @@ class Tagger(Estimator):
         """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts.
 
         groups: what group each text is of, such as its author (None or "": of none); texts of a group are held out
-        together, as suits a tagger that will meet groups it has not seen. memory: the bytes that training the model
-        may take beside the data; see Model.fit. With `assign`, fewer than 50 labelled texts are too few to hold some
-        out: `calibration_` is then None.
+        together, as suits a tagger that will meet groups it has not seen. Without groups, where a tenth of the texts or
+        more have an exact copy, copies are held out together, as `notes_` then says. memory: the bytes that training
+        the model may take beside the data; see Model.fit. With `assign`, fewer than 50 labelled texts are too few to
+        hold some out: `calibration_` is then None.
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
         rows, y, label_names = training_rows(texts, labels)
         groups = None if groups is None else listed(groups)
-        numbers = numbered_groups(texts, groups, len(rows))
+        numbers, about_copies = held_together(texts, groups, rows)
         for name in ("keep_rows", "name_rows"):
             if getattr(self, name) not in (None, True, False):
                 raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")
@@ -202,6 +203,7 @@ class Tagger(Estimator):
         if vocabulary is not None:
             vocabulary = spoken(vocabulary, self.lang, rows)
         features, notes = self._chosen_features(rows, y, numbers, progress)
+        notes = (*notes, *about_copies)
         seen, n_texts = texts_fingerprint(rows, y, label_names), len(rows)
         if vocabulary is not None:
             y, label_names, about_names = as_concepts(y, label_names, vocabulary)
