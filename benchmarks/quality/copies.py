@@ -34,7 +34,7 @@ def main() -> None:
     options = parser.parse_args()
     with gzip.open(options.folder / "train_raw.jsonl.gz", "rt", encoding="utf-8") as stream:
         rows = [json.loads(line) for line in stream]
-    share = copies_of([row["text"] for row in rows])[1]
+    share = copies_of([row["text"] for row in rows], label_matrix([row["labels"] for row in rows], {})[0])[1]
     print(f"{100 * share:.1f}% of {len(rows):,} training texts have a copy", flush=True)
     random = np.random.default_rng(0)
     order = random.permutation(len(rows))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from labelwood.errors import DataError
 
@@ -158,17 +159,18 @@ def summed(values: Any, groups: Ints | None) -> Any:
     return sums
 
 
-def copies_of(texts: Sequence[str]) -> tuple[Ints | None, float]:
+def copies_of(texts: Sequence[str], y: sparse.csr_matrix) -> tuple[Ints | None, float]:
     """(groups of equal texts, the share of texts that have a copy), as in `groups_of_equals`; outer blanks aside."""
     # Hashes: 0.3 s for a million short texts.
-    return groups_of_equals(np.fromiter((hash(text.strip()) for text in texts), np.int64, len(texts)), hash(""))
+    return groups_of_equals(np.fromiter((hash(text.strip()) for text in texts), np.int64, len(texts)), hash(""), y)
 
 
-def groups_of_equals(hashes: npt.NDArray[Any], empty: int) -> tuple[Ints | None, float]:
+def groups_of_equals(hashes: npt.NDArray[Any], empty: int, y: sparse.csr_matrix) -> tuple[Ints | None, float]:
     """(the group of each row, which is that of the rows with its hash; the share of rows with a hash of others).
 
     A copy on the other side makes a held-out row look easy. So from MANY_COPIES on they belong together; with fewer
-    there are no groups. Rows with the hash `empty` are alone, and so are those of a hash that most rows have.
+    there are no groups; nor if most entries of y are of labels that stand with one hash only, for whoever holds it out
+    could learn nothing of them. Rows with the hash `empty` are alone, and so are those of a hash that most rows have.
     """
     n_rows = len(hashes)
     if not n_rows:
@@ -176,10 +178,13 @@ def groups_of_equals(hashes: npt.NDArray[Any], empty: int) -> tuple[Ints | None,
     _, first, number, counts = np.unique(hashes, return_index=True, return_inverse=True, return_counts=True)
     sizes = np.where(hashes == empty, 1, counts[number])
     share = float(np.mean(sizes > 1))
-    if share < MANY_COPIES:
+    if share < MANY_COPIES or not y.nnz:
         return None, share
     alone = (sizes == 1) | (sizes > LARGEST_SHARE * n_rows)
-    return np.where(alone, np.arange(n_rows), first[number]).astype(np.int64), share
+    groups = np.where(alone, np.arange(n_rows), first[number]).astype(np.int64)
+    pairs = np.unique(np.repeat(groups, np.diff(y.indptr)) * y.shape[1] + y.indices)
+    lost = np.bincount(pairs % y.shape[1], minlength=y.shape[1])[y.indices] == 1
+    return (None if lost.mean() > 0.5 else groups), share
 
 
 def _are_several(groups: Ints) -> bool:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import copies_of, group_numbers, is_missing, listed
+from labelwood.data.groups import MANY_COPIES, copies_of, group_numbers, is_missing, listed
 from labelwood.errors import DataError
 from labelwood.features.tokens import composed
 from labelwood.labelspace.classes import understood
@@ -57,7 +57,9 @@ def _one_text(text: str | bytes | Path) -> str:
     return f"{'a path' if isinstance(text, Path) else 'one string'} came; write [text]"
 
 
-def held_together(texts: Any, groups: Any, rows: Sequence[str]) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...]]:
+def held_together(
+    texts: Any, groups: Any, rows: Sequence[str], y: sparse.csr_matrix
+) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...]]:
     """(the number of the group of each row, what there is to say): groups of a Dataset, or as given beside the texts.
 
     Without them copies are groups where there are many, else there are none.
@@ -68,11 +70,17 @@ def held_together(texts: Any, groups: Any, rows: Sequence[str]) -> tuple[npt.NDA
     given = of_rows if groups is None else groups
     if given is not None:
         return group_numbers(given, len(rows)), ()
-    copies, share = copies_of(rows)
-    if copies is None:
+    copies, share = copies_of(rows, y)
+    if share < MANY_COPIES:
         return None, ()
+    told = f"{100 * share:.0f}% of the texts have an exact copy among the others"
+    if copies is None:
+        return None, (
+            f"{told}, and most labels stand with one text only: what is measured holds for such copies, and is "
+            "too good for new texts",
+        )
     return copies, (
-        f"{100 * share:.0f}% of the texts have an exact copy among the others; copies are held out together, so that "
+        f"{told}; copies are held out together, so that "
         "what is measured holds for new texts. Remove copies that mean nothing; --group (in Python groups=) says if "
         "other rows belong together",
     )

@@ -190,7 +190,7 @@ class Tagger(Estimator):
         rule = None if self.assign is None else Assignment.parse(self.assign)
         rows, y, label_names = training_rows(texts, labels)
         groups = None if groups is None else listed(groups)
-        numbers, about_copies = held_together(texts, groups, rows)
+        numbers, about_copies = held_together(texts, groups, rows, y)
         for name in ("keep_rows", "name_rows"):
             if getattr(self, name) not in (None, True, False):
                 raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")

@@ -46,7 +46,7 @@ class SearchRows:
         if data.groups is not None:
             self._groups: npt.NDArray[np.int64] | None = group_numbers(data.groups, data.n_rows, LARGEST_SHARE / 2)
         else:  # as a tagger holds its rows out
-            self._groups = None if data.x is not None else copies_of(data.texts or ())[0]
+            self._groups = None if data.x is not None else copies_of(data.texts or (), data.y)[0]
         self._judging = stretches(self._order, self.n_validation, FOLDS, self._groups)
 
     def rungs(self) -> list[Rung]:
