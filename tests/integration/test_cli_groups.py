@@ -1,6 +1,7 @@
 """`--group`: rows that belong together, from every kind of table, in training, learning and splitting."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,3 +113,89 @@ def test_what_has_no_groups_is_refused(tmp_path, capfd, name, content, message):
     assert run(["train", str(path), "--out", str(tmp_path / "out"), "--group", "customer"]) == 2
     assert message in capfd.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_evaluate_draws_whole_groups(cli, table, tmp_path):
+    folder = tmp_path / "model"
+    assert cli("train", table, "--out", folder, "--model", "linear-tree", "--group", "group").code == 0
+    found = []
+    for more in ([], ["--group", "group"]):
+        result = cli("evaluate", folder, table, "--json", *more)
+        assert result.code == 0, result.err
+        found.append(json.loads(result.out))
+    by_row, by_group = found
+    assert by_group["groups"] == 150
+    assert "groups" not in by_row
+    assert by_group["metrics"] == by_row["metrics"]
+    (value, low, high), (same, left, right) = (facts["assigned"]["f1"].values() for facts in found)
+    assert same == value
+    assert right - left > 1.1 * (high - low)
+    told = cli("evaluate", folder, table, "--group", "group")
+    assert "The intervals draw whole groups, 150 of them." in " ".join(told.out.split())
+    refused = cli("evaluate", folder, table, "--group", "customer")
+    assert refused.code == 2
+    assert "column 'customer'" in refused.err
+    assert cli("train", table, "--out", folder, "--model", "linear-tree", "--assign", "none", "--force").code == 0
+    refused = cli("evaluate", folder, table, "--group", "group")
+    assert refused.code == 2
+    assert "has not learnt to assign tags" in refused.err
+
+
+def test_compare_keeps_groups_apart_and_draws_them_whole(cli, table, tmp_path):
+    reports = []
+    for name, more in (("rows", []), ("groups", ["--group", "group"]), ("groups", ["--group", "group", "--force"])):
+        out, work = tmp_path / f"{name}.html", tmp_path / "runs"
+        asked = ("--models", "one-vs-all,popular", "--threads", 1, "--out", out, "--work", work, "--json", *more)
+        result = cli("compare", table, *asked)
+        assert result.code == 0, result.err
+        reports.append(json.loads(result.out))
+    by_row, by_group, again = reports
+    assert [run["reused"] for run in by_group["runs"]] == [False, False]
+    assert [run["reused"] for run in again["runs"]] == [True, True]
+    data = by_group["data"]
+    assert data["train_groups"] + data["test_groups"] == 150
+    assert data["train_rows"] == 2 * data["train_groups"]
+    assert "train_groups" not in by_row["data"]
+    p1 = [report["models"]["one-vs-all"]["compared"]["P@1"]["value"] for report in (by_row, by_group)]
+    assert p1[1] < p1[0]  # no sibling helps any more
+    page, text = (tmp_path / f"groups.{ending}" for ending in ("html", "md"))
+    for words in (page.read_text(), text.read_text()):
+        assert f"They are of {data['train_groups']} and {data['test_groups']} groups" in words
+        assert f"resamples of whole groups of the test rows ({data['test_groups']} groups)" in words
+        assert "--group group" in words
+    assert "group by group" in page.read_text()
+    assert "resamples of the test rows" in (tmp_path / "rows.html").read_text()
+    folders = {json.loads(path.read_text())["groups"] is None for path in work.glob("data-*/train/strings.json")}
+    assert folders == {True, False}  # the runs train with them
+
+
+def test_compare_estimates_and_refuses_by_groups(cli, table, tmp_path):
+    from labelwood.report.compare import Entry, compare
+    from labelwood.report.compare_data import parts_of
+
+    data = shop(1000)
+    train, test = data.split(0.2, 0)
+    groups = ["much" if row < 700 else f"item {row}" for row in range(train.n_rows)]
+    parts = parts_of(replace(train, groups=groups), test)
+    report = compare(parts, [Entry("popular", "popular", {})], tmp_path / "runs", budget=300.0)
+    assert report["runs"][0]["status"] == "done"
+    with pytest.raises(DataError, match="'much' has 900 of 1,600 rows"):
+        parts_of(replace(train, groups=["much" if row < 900 else None for row in range(1600)]), test)
+    second = tmp_path / "second.csv"
+    second.write_text("text,labels\na pan,cookware\n")
+    asked = ("--models", "popular", "--out", tmp_path / "page.html", "--group", "group")
+    refused = cli("compare", table, "--test", second, *asked)
+    assert refused.code == 2
+    assert "column 'group'" in refused.err
+
+
+def test_train_tells_of_copies_unless_groups_are_given(cli, tmp_path):
+    data = shop(60).take(np.tile(np.arange(120), 2))
+    path = tmp_path / "rows.csv"
+    write(Dataset(None, data.y, data.texts, data.label_names, groups=data.groups), path)
+    settings = ("--model", "linear-tree", "--assign", "none", "--force")
+    told = cli("train", path, "--out", tmp_path / "model", *settings)
+    assert told.code == 0, told.err
+    assert "note: 100% of the texts have an exact copy among the others" in " ".join(told.err.split())
+    quiet = cli("train", path, "--out", tmp_path / "model", *settings, "--group", "group")
+    assert "copy" not in quiet.err

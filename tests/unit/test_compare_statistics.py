@@ -130,3 +130,19 @@ def test_samples_show_where_models_differ_agree_and_fail():
     assert chosen[1] == "the models differ"
     assert chosen[0] == "every first answer is right"
     assert chosen[2].startswith("no right label")
+
+
+def test_resamples_and_signs_are_those_of_groups():
+    random = np.random.default_rng(0)
+    base = random.random(300) < 0.5
+    worse = base & (random.random(300) < 0.97)
+    times = np.repeat(np.arange(300), 4)  # each row four times, as siblings that go wrong together
+    by_row = compared([scores_of(base), scores_of(worse)])
+    siblings = [scores_of(scores[times]).of_groups(times) for scores in (base, worse)]
+    by_group = compared(siblings)
+    for name in ("value", "low", "high", "p"):
+        assert getattr(by_group, name) == pytest.approx(getattr(by_row, name))
+    too_sure = compared([scores_of(scores[times]) for scores in (base, worse)])
+    assert too_sure.high[0, 0] - too_sure.low[0, 0] < 0.6 * (by_row.high[0, 0] - by_row.low[0, 0])
+    assert too_sure.p[1, 0] < by_row.p[1, 0]
+    assert scores_of(base).of_groups(None).gained.tolist() == scores_of(base).gained.tolist()

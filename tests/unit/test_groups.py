@@ -11,7 +11,7 @@ from labelwood.calibration.fit import calibrated, learnt
 from labelwood.calibration.held_out import HeldOut, held_out, parts_of
 from labelwood.calibration.rule import Assignment
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import group_numbers, mean_error, stretches, together, turns
+from labelwood.data.groups import copies_of, group_numbers, mean_error, stretches, summed, together, turns
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.data.split import split
 from labelwood.errors import DataError, ParamError
@@ -438,3 +438,84 @@ def test_held_out_rows_tell_what_their_models_have_seen():
     assert told.groups.tolist() == [
         number for part in parts_of(lw.LinearTree, model._settings(), data) for number in groups[part]
     ]
+
+
+# copies
+
+
+def alike(n_rows):
+    """The same label for every row."""
+    return sparse.csr_matrix(np.ones((n_rows, 1), np.float32))
+
+
+def test_copies_are_groups_where_a_tenth_of_the_texts_have_one():
+    numbers, share = copies_of(["a", "b", " a\n", "c", "", " "], alike(6))
+    assert numbers.tolist() == [0, 1, 0, 3, 4, 5]  # texts without a word are no copies of each other
+    assert share == pytest.approx(2 / 6)
+    unlike = [str(row) for row in range(19)]
+    assert copies_of([*unlike, "0"], alike(20))[0].tolist() == [*range(19), 0]
+    assert copies_of([*unlike, "19", "20", "0"], alike(22)) == (None, pytest.approx(2 / 22))
+    assert copies_of([], alike(0)) == (None, 0.0)
+
+
+def test_a_text_of_most_rows_is_no_group():
+    numbers, share = copies_of(["n/a"] * 6 + ["a", "a", "b", "c"], alike(10))
+    assert numbers.tolist() == [*range(7), 6, 8, 9]
+    assert share == 0.8
+
+
+def test_copies_are_no_groups_where_most_labels_have_one_text():
+    words = [f"word{n}" for n in range(50)]
+    texts, labels = words * 4, [[word] for word in words * 4]
+    tagger = lw.Tagger("one-vs-all", assign="f1", n_threads=1, name_rows=False).fit(texts, labels)
+    assert tagger.calibration_.held_out["f1"] > 0.9  # held out together no label would be known
+    (note,) = tagger.notes_
+    assert note.endswith("what is measured holds for such copies, and is too good for new texts")
+
+
+def four_times(n_rows=150):
+    """Texts of which each stands four times."""
+    return make_texts(n_rows, n_labels=8, seed=3).take(np.tile(np.arange(n_rows), 4))
+
+
+def test_copies_are_held_out_together_and_a_note_says_so():
+    data = four_times()
+    labels = [[data.label_names[label] for label in data.y[row].indices] for row in range(data.n_rows)]
+    tagger = lw.Tagger("linear-tree", assign="f1", n_threads=1, name_rows=False)
+    plain = tagger.fit(data).calibration_
+    (note,) = tagger.notes_
+    assert note.startswith("100% of the texts have an exact copy among the others; copies are held out together")
+    assert "--group" in note
+    once = lw.Tagger("linear-tree", assign="f1", n_threads=1, name_rows=False).fit(data.take(slice(150)))
+    assert once.notes_ == ()
+    assert plain.held_out["f1"] == pytest.approx(once.calibration_.held_out["f1"], abs=0.08)
+    same = tagger.fit(data.texts, labels, groups=[number % 150 for number in range(600)])
+    assert tagger.notes_ == ()
+    assert same.calibration_.held_out == plain.held_out
+    alone = tagger.fit(data.texts, labels, groups=list(range(600))).calibration_
+    assert alone.held_out["f1"] > plain.held_out["f1"] + 0.05  # as every row has copies among the others
+
+
+def test_a_tagger_that_is_trained_again_holds_copies_out_together():
+    data = four_times()
+    tagger = lw.Tagger("linear-tree", assign="f1", n_threads=1, name_rows=False).fit(data)
+    before = tagger.calibration_.held_out["f1"]
+    tagger.learn(["a new text about a pan"], [[data.label_names[0]]], refit=True)
+    assert tagger.calibration_.held_out["f1"] < before + 0.03  # held out row by row they would be easy
+
+
+def test_a_search_holds_copies_out_together():
+    data = make_texts(600, seed=0).take(np.repeat(np.arange(600), 2))
+    rows = SearchRows(data, 0)
+    for fold in range(rows.n_folds):
+        assert not set(rows.validation(fold).texts) & set(rows.part(fold, rows.n_fit).texts)
+
+
+# resampling
+
+
+def test_sums_of_groups():
+    values = np.arange(8).reshape(4, 2)
+    assert summed(values, np.array([5, 3, 5, 9])).tolist() == [[2, 3], [4, 6], [6, 7]]
+    assert summed(values, None) is values
+    assert summed(values, np.zeros(4, np.int64)) is values  # of one group, nothing is known but its rows

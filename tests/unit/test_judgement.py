@@ -129,3 +129,30 @@ def test_a_fingerprint_goes_by_rows_whatever_their_order():
     assert texts_fingerprint(["b", "a"], y[[1, 0]][:, [1, 0]].tocsr(), ["z", "x"]) == first
     assert texts_fingerprint(["a", "c"], y, ["x", "z"]) != first
     assert texts_fingerprint(["a", "b"], y, ["x", "q"]) != first
+
+
+def test_intervals_draw_whole_groups():
+    rng = np.random.default_rng(0)
+    truth = np.repeat((rng.random(250) < 0.7).astype(np.float32), 4)
+    y = sparse.csr_matrix(np.stack([truth, 1 - truth], axis=1))
+    given = TopK(np.zeros((1000, 1), np.int32), np.ones((1000, 1), np.float32))
+
+    def width(groups):
+        figure = assigned_metrics(given, y, groups=groups)["precision"]
+        assert figure.value == pytest.approx(100 * truth.mean())
+        return figure.high - figure.low
+
+    siblings = [f"group {row // 4}" for row in range(1000)]
+    assert width(siblings) == pytest.approx(2 * width(None), rel=0.15)
+    assert width([None] * 1000) == width(None)
+    assert width(["all"] * 1000) == width(None)
+    with pytest.raises(DataError, match="3 groups for 1000 rows"):
+        width(["a", "b", "c"])
+    counts = np.array([700, 300])
+    by_group, by_row = (judged(given, given, y, counts, groups) for groups in (siblings, None))
+    assert by_group.sentences()[1].endswith(" The intervals draw whole groups, 250 of them.")
+    assert by_group.figures(str)["groups"] == 250
+    assert "groups" not in by_row.figures(str)
+    assert "group" not in " ".join(by_row.sentences())
+    of_one = judged(given, given, y, counts, ["all"] * 1000)
+    assert of_one.sentences()[1].endswith(" All rows are of one group, so the intervals draw single rows.")

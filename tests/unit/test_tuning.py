@@ -199,7 +199,7 @@ def test_validation_rows_are_never_learnt_from_and_parts_are_nested():
 # the search, on trials whose scores and times are made up
 
 
-DATA = rows(12_000)
+DATA = rows(12_000, texts=False)
 
 
 class MadeUp(Trials):

@@ -62,6 +62,15 @@ def command(
     text: options.Text = None,
     labels: options.Labels = None,
     separator: options.Separator = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="COL",
+            help="The column (or key) that says which rows belong together, such as customer or thread: they are on "
+            "one side of the split, and intervals and tests draw whole groups.",
+        ),
+    ] = None,
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
@@ -99,14 +108,15 @@ def command(
     check_cluster(cluster)
     seconds = None if budget is None else _seconds(budget)
     choices = {
-        "text": text, "labels": labels, "separator": separator, "format": format, "index_base": index_base,
+        "text": text, "labels": labels, "separator": separator, "group": group, "format": format,
+        "index_base": index_base,
         "on_bad_row": on_bad_row,
     }  # fmt: skip
     given = {
         "--test": test, "--share": None if test is not None or share == 0.2 else share, "--budget": budget,
         "--peers": "" if peers else None, "--work": work, "--seed": seed or None, "--threads": threads, "--text": text,
         "--labels": labels,
-        "--separator": separator, "--format": format, "--index-base": index_base,
+        "--separator": separator, "--group": group, "--format": format, "--index-base": index_base,
         "--on-bad-row": None if on_bad_row == "error" else on_bad_row,
     }  # fmt: skip
     again = _command(data, models, out, set_ or [], given)

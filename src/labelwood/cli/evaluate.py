@@ -48,6 +48,7 @@ def command(
     text: options.Text = None,
     labels: options.Labels = None,
     separator: options.Separator = None,
+    group: options.GroupDrawn = None,
     format: options.Format = None,
     index_base: options.IndexBase = None,
     on_bad_row: options.OnBadRow = "error",
@@ -85,6 +86,8 @@ def command(
     loaded = Loaded(model, threads, verify=verify)
     loaded.check_rule(rule)
     checked_k(ks[-1], loaded.n_labels)
+    if group is not None and not loaded.assigns(None):
+        raise ParamError(f"--group is for the intervals of assigned tags, and {model} has not learnt to assign tags")
     with shown(quiet) as progress:
         rows = loaded.read(
             data,
@@ -93,6 +96,7 @@ def command(
             text=text,
             labels=labels,
             separator=separator,
+            group=group,
             format=format,
             index_base=index_base,
             on_bad_row=on_bad_row,

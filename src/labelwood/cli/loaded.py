@@ -295,7 +295,7 @@ class Loaded:
 
             given, _, _ = without_pairs(given, y, data.filter_pairs)
             ranked, y, _ = without_pairs(ranked, y, data.filter_pairs)
-        return judged(given, ranked, y, self.counts(y.shape[1]))
+        return judged(given, ranked, y, self.counts(y.shape[1]), data.groups)
 
     def metrics(
         self, top: TopK, data: Dataset, y: sparse.csr_matrix, ks: Sequence[int], propensity: tuple[float, float]

@@ -97,6 +97,15 @@ Group = Annotated[
         "or split off, together.",
     ),
 ]
+GroupDrawn = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="COL",
+        help="The column (or key) that says which rows belong together, such as customer or thread: intervals then "
+        "draw whole groups.",
+    ),
+]
 Encoding = Annotated[
     str | None,
     typer.Option(

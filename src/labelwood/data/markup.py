@@ -97,6 +97,6 @@ def _trimmed(text: str) -> str:
 
 
 def _break(match: re.Match[str]) -> str:
-    tag = match["tag"]
     """A line break in place of an element that ends a word, nothing in place of others."""
+    tag = match["tag"]
     return "\n" if tag is not None and tag.lower() in _APART else ""

@@ -1,12 +1,14 @@
-"""Precision, recall and F1 of the labels that rows were given, with bootstrap intervals over the rows."""
+"""Precision, recall and F1 of the labels that rows were given, with bootstrap intervals over the rows or groups."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from labelwood.data.groups import group_numbers, summed
 from labelwood.metrics.hits import Floats, Ints, hit_matrix
 from labelwood.topk import TopK
 
@@ -22,18 +24,22 @@ class Interval(NamedTuple):
     high: float
 
 
-def assigned_metrics(top: TopK, y: Any, *, n_resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Interval]:
+def assigned_metrics(
+    top: TopK, y: Any, *, groups: Sequence[Any] | None = None, n_resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, Interval]:
     """How good given label sets are: "precision", "recall" and "f1" over all answers together, with intervals.
 
     top: the labels that each row was given; padding counts as no answer. precision: the share of the given labels that
-    is right. recall: the share of the true labels that is found.
+    is right. recall: the share of the true labels that is found. groups: what group each row is of (None or "": of
+    none), such as its author; the resamples then draw whole groups, as rows of one go wrong together.
     """
     hits = hit_matrix(top, y)
     hit = hits.hit.sum(axis=1, dtype=np.int64)
     given = hits.answered(top.k)
     parts = np.stack([hit, given, hits.n_true], axis=1)  # (n_rows, 3)
     value = _shares(parts.sum(axis=0)[None, :])[0]
-    drawn = _shares(_resampled(parts, n_resamples, seed))
+    numbers = None if groups is None else group_numbers(groups, len(parts), most=1.0)
+    drawn = _shares(_resampled(summed(parts, numbers), n_resamples, seed))
     low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
     return {
         name: Interval(float(value[place]), float(low[place]), float(high[place]))

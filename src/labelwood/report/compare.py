@@ -100,7 +100,7 @@ def compare(
     fingerprint = parts.fingerprint
     data = work / f"data-{fingerprint[:12]}"
     try:
-        for name, part in (("train", parts.train), ("test", parts.test)):
+        for name, part in parts.named():
             store(part, data / name)
     except OSError as error:
         raise DataError(f"{data}: cannot be written ({error.strerror or error})") from None
@@ -301,6 +301,7 @@ def _data_facts(parts: Parts, fingerprint: str) -> dict[str, Any]:
         "test_rows": test.n_rows,
         "n_labels": train.n_labels,
         "n_features": train.n_features,
+        **{f"{name}_groups": len(set(part.groups)) for name, part in parts.named() if part.groups is not None},
         "labels_a_row": test.y.nnz / test.n_rows,
         "unknown_labels": test.n_labels - train.n_labels,
         "fingerprint": fingerprint,

@@ -13,16 +13,21 @@ from scipy import sparse
 
 from labelwood.data.dataset import Dataset
 from labelwood.data.fingerprint import data_fingerprint, label_names_sha256
+from labelwood.data.groups import LARGEST_SHARE, group_numbers
 from labelwood.data.writing.atomic_file import whole_file
 from labelwood.errors import DataError
 from labelwood.labelspace.names import name_ids, renumbered
 
 STRINGS = ("texts", "label_names", "feature_names")
+KEPT = (*STRINGS, "groups")
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Rows to train on and rows to judge by; labels of the test rows that training lacks are its last columns."""
+    """Rows to train on and rows to judge by; labels of the test rows that training lacks are its last columns.
+
+    Groups are numbers, one for each row.
+    """
 
     train: Dataset
     test: Dataset
@@ -39,7 +44,13 @@ class Parts:
                 digest.update(b"-" if values is None else label_names_sha256(values).encode())
             if part.filter_pairs is not None:
                 digest.update(np.ascontiguousarray(part.filter_pairs, "<i8").tobytes())
+            if part.groups is not None:
+                digest.update(b"groups" + np.asarray(part.groups, "<i8").tobytes())
         return digest.hexdigest()
+
+    def named(self) -> tuple[tuple[str, Dataset], tuple[str, Dataset]]:
+        """Both parts with what they are called."""
+        return ("train", self.train), ("test", self.test)
 
     def name(self, label: int) -> str:
         """The name of a label, else its number."""
@@ -49,6 +60,7 @@ class Parts:
 
 def parts_of(train: Dataset, test: Dataset) -> Parts:
     """The two parts with the labels of `test` in the numbering of `train`; DataError if they do not fit together."""
+    train, test = _numbered(train, LARGEST_SHARE), _numbered(test, 1.0)
     if (train.x is None) != (test.x is None):
         holds = {True: "texts", False: "features"}
         raise DataError(
@@ -71,6 +83,16 @@ def parts_of(train: Dataset, test: Dataset) -> Parts:
     return Parts(train, replace(test, y=y, label_names=(*train.label_names, *unknown)))
 
 
+def _numbered(part: Dataset, most: float) -> Dataset:
+    """The part with numbers in place of its groups; DataError if one has more than the share `most` of its rows."""
+    if part.groups is None:
+        return part
+    try:
+        return replace(part, groups=group_numbers(part.groups, part.n_rows, most).tolist())
+    except DataError as error:
+        raise DataError(f"{part.source}: {error}") from None
+
+
 def store(part: Dataset, folder: Path) -> None:
     """Keep a part in a folder, for the processes of the runs; a part that is there already is left as it is."""
     done = folder / "strings.json"  # written last
@@ -83,7 +105,7 @@ def store(part: Dataset, folder: Path) -> None:
     if part.filter_pairs is not None:
         np.save(folder / "filter_pairs.npy", part.filter_pairs)
     with whole_file(done) as path:
-        path.write_text(json.dumps({name: getattr(part, name) for name in STRINGS}), encoding="utf-8")
+        path.write_text(json.dumps({name: getattr(part, name) for name in KEPT}), encoding="utf-8")
 
 
 def stored(folder: Path) -> Dataset:

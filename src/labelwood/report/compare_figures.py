@@ -72,7 +72,9 @@ def figures(models: Sequence[Judged], parts: Parts, *, seed: int = 0) -> dict[st
     counts, n_train = label_counts(parts.train.y)
     counts = padded_counts(counts, parts.test.n_labels)
     weights = inverse_propensity(counts, n_train=n_train)
-    comparison = compared([row_scores(model.hits, weights, DEFAULT_KS) for model in models], seed=seed)
+    groups = None if parts.test.groups is None else np.asarray(parts.test.groups, np.int64)
+    scores = [row_scores(model.hits, weights, DEFAULT_KS).of_groups(groups) for model in models]
+    comparison = compared(scores, seed=seed)
     by_title = {}
     for place, model in enumerate(models):
         by_title[model.title] = {

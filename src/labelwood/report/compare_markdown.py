@@ -13,12 +13,12 @@ def markdown(report: Report, command: str) -> str:
     parts = [
         f"# Comparison on {data['source']}",
         f"{data['train_rows']:,} rows of {data['holds']} to train on, {data['test_rows']:,} rows to judge by, "
-        f"{data['n_labels']:,} labels.",
+        f"{data['n_labels']:,} labels.{words.in_groups(report)}",
         *words.headline(report),
         *words.left_out(report),
         "## How good the answers are",
-        f"Per cent, with 95 % intervals from {report['n_resamples']:,} resamples of the test rows. `*`: best; `~`: "
-        "cannot be told from the best; p: paired sign-flip test against the best, after Holm.",
+        f"Per cent, with 95 % intervals from {report['n_resamples']:,} resamples of {words.units(report)[0]}. "
+        "`*`: best; `~`: cannot be told from the best; p: paired sign-flip test against the best, after Holm.",
         *(markdown_table(header, rows) for _, header, rows in words.metric_tables(report)),
         "## What the answers cost",
         markdown_table(*words.cost_table(report)),

@@ -50,7 +50,7 @@ def _lead(report: Report) -> str:
     extra = f" {unknown:,} labels of the test rows are unknown to training and count as missed." if unknown else ""
     return (
         f"<p>{data['train_rows']:,} rows of {data['holds']} to train on, {data['test_rows']:,} rows to judge by, "
-        f"{data['n_labels']:,} labels, {data['labels_a_row']:.1f} labels a row.{extra}</p>"
+        f"{data['n_labels']:,} labels, {data['labels_a_row']:.1f} labels a row.{extra}{words.in_groups(report)}</p>"
         f'<div class="lead">{told}</div>{_key(report)}'
     )
 
@@ -87,13 +87,13 @@ def _accuracy(report: Report) -> str:
         else (
             " <strong>*</strong> is the best of its column; <strong>~</strong> cannot be told from the best "
             f"(p of {words.SURE} or more). p: how often chance alone gives such a difference to the best, by "
-            f"{report['n_resamples']:,} random sign flips of the differences row by row, corrected for the "
-            "number of models (Holm)."
+            f"{report['n_resamples']:,} random sign flips of the differences {words.units(report)[1]}, corrected "
+            "for the number of models (Holm)."
         )
     )
     return (
         f"<h2>How good the answers are</h2><p>Per cent. Lines are 95 % intervals from {report['n_resamples']:,} "
-        f"resamples of the test rows.{marks}</p>"
+        f"resamples of {words.units(report)[0]}.{marks}</p>"
         f'<div class="row">{"".join(pictures)}</div>'
         f"{table(head, (), body)}"
     )

@@ -45,7 +45,7 @@ def execute_elsewhere(
 
     with tempfile.TemporaryDirectory(prefix="labelwood-compare-") as folder:
         data = Path(folder) / "data"
-        for name, part in (("train", parts.train), ("test", parts.test)):
+        for name, part in parts.named():
             store(part, data / name)
         # The machine may do other pieces too: a run that was told no number takes what this piece may take.
         entry = run.entry

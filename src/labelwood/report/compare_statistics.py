@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labelwood import _native
+from labelwood.data.groups import Ints, summed
 from labelwood.matrices import column_ids, row_pointers
 from labelwood.metrics.hits import Floats, Hits
 from labelwood.metrics.ranking import discounts, ideal_dcg
@@ -30,6 +31,13 @@ class RowScores:
     names: tuple[str, ...]
     gained: Floats
     possible: Floats
+
+    def of_groups(self, groups: Ints | None) -> RowScores:
+        """What each group adds; resampling then draws whole groups, and signs flip for whole groups.
+
+        The rows themselves without groups, or if all are of one.
+        """
+        return RowScores(self.names, summed(self.gained, groups), summed(self.possible, groups))
 
 
 @dataclass(frozen=True, eq=False)

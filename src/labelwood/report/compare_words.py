@@ -105,6 +105,22 @@ def left_out(report: Report) -> list[str]:
     ]
 
 
+def in_groups(report: Report) -> str:
+    """A sentence about the groups of the rows, with a blank before it; nothing if they have none."""
+    data = report["data"]
+    if "train_groups" not in data:
+        return ""
+    return f" They are of {data['train_groups']:,} and {data['test_groups']:,} groups; groups are held out whole."
+
+
+def units(report: Report) -> tuple[str, str]:
+    """(what intervals draw, what signs flip by): rows, or whole groups of them."""
+    n_groups = report["data"].get("test_groups", 1)
+    if n_groups == 1:
+        return "the test rows", "row by row"
+    return f"whole groups of the test rows ({n_groups:,} groups)", "group by group"
+
+
 def p_text(figures: Mapping[str, Any], metric: str) -> str:
     """The p value of a model in a metric: "0.031", "< 0.001"."""
     p = figures["compared"][metric]["p"]

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import group_numbers, is_missing, listed
+from labelwood.data.groups import MANY_COPIES, copies_of, group_numbers, is_missing, listed
 from labelwood.errors import DataError
-from labelwood.features.tokens import composed
 from labelwood.labelspace.classes import understood
 from labelwood.tagger.learning import Lesson
 
@@ -57,17 +56,37 @@ def _one_text(text: str | bytes | Path) -> str:
     return f"{'a path' if isinstance(text, Path) else 'one string'} came; write [text]"
 
 
-def numbered_groups(texts: Any, groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
-    """The number of the group of each text, from a Dataset or as given beside the texts; None without groups."""
+def held_together(
+    texts: Any, groups: Any, rows: Sequence[str], y: sparse.csr_matrix
+) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...]]:
+    """(the number of the group of each row, what there is to say): groups of a Dataset, or as given beside the texts.
+
+    Without them copies are groups where there are many, else there are none.
+    """
     of_rows = texts.groups if isinstance(texts, Dataset) else None
     if of_rows is not None and groups is not None:
         raise DataError("fit: the Dataset has groups already; give them once")
     given = of_rows if groups is None else groups
-    return None if given is None else group_numbers(given, n_rows)
+    if given is not None:
+        return group_numbers(given, len(rows)), ()
+    copies, share = copies_of(rows, y)
+    if share < MANY_COPIES:
+        return None, ()
+    told = f"{100 * share:.0f}% of the texts have an exact copy among the others"
+    if copies is None:
+        return None, (
+            f"{told}, and most labels stand with one text only: what is measured holds for such copies, and is "
+            "too good for new texts",
+        )
+    return copies, (
+        f"{told}; copies are held out together, so that "
+        "what is measured holds for new texts. Remove copies that mean nothing; --group (in Python groups=) says if "
+        "other rows belong together",
+    )
 
 
 def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:
-    """(texts, y, label names) to train on, checked; letters and their accents are one character."""
+    """(texts, y, label names) to train on, checked."""
     if isinstance(texts, Dataset):
         if labels is not None:
             raise DataError("fit takes a Dataset alone, or texts and labels")
@@ -81,7 +100,7 @@ def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_ma
         raise DataError("fit needs at least one text")
     if y.nnz == 0:
         raise DataError("no text has a label: there is nothing to learn")
-    return composed(rows), y, label_names
+    return rows, y, label_names
 
 
 def lesson_of(

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from labelwood.calibration.fit import calibration_of, enough_rows
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import LARGEST_SHARE
+from labelwood.data.groups import LARGEST_SHARE, groups_of_equals
 from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
@@ -317,7 +317,7 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
     if not y.nnz:
         raise DataError("no row has a label any more: there is nothing to train on")
     model = model_class(state.model.name)(**{**state.model.settings.as_dict(), "n_threads": n_threads})
-    data = named_rows(state.words, state.vocabulary, x, y, state.label_names, groups=_groups(rows))
+    data = named_rows(state.words, state.vocabulary, x, y, state.label_names, groups=_groups(rows, y))
     model.fit(data, progress=progress)
     texts = state.texts
     if texts is not None:
@@ -330,10 +330,14 @@ def _refitted(state: FittedTagger, rows: KeptRows, n_threads: int | None, progre
     return replace(_settled(state, model.fitted_, rows.renumbered(), texts), calibration=calibration)
 
 
-def _groups(rows: KeptRows) -> list[int | None] | None:
-    """What tells the groups of the rows apart; None if there are none. DataError if a group has grown too large."""
+def _groups(rows: KeptRows, y: sparse.csr_matrix) -> list[int | None] | None:
+    """What tells the groups of the rows apart, or copies where there are many; None if there are none.
+
+    DataError if a group has grown too large.
+    """
     if "groups" not in rows.arrays:
-        return None
+        copies, _ = groups_of_equals(rows.arrays["texts"], int(text_hashes([""])[0]), y)
+        return None if copies is None else copies.tolist()
     groups = rows.groups
     largest = int(np.unique(groups[groups != NO_ID], return_counts=True)[1].max(initial=0))
     if len(rows) > 1 and largest > LARGEST_SHARE * len(rows):  # told here: nobody knows a group by its hash
@@ -363,7 +367,7 @@ def _updated_tree(state: FittedTagger, removed: KeptRows, n_threads: int | None,
         )
     else:  # every earlier row was replaced
         tree = LinearTree(**{**tree.get_params(), "n_threads": n_threads})
-        tree.fit(Dataset(rows.x(width), y, label_names=names, groups=_groups(rows)), progress=progress)
+        tree.fit(Dataset(rows.x(width), y, label_names=names, groups=_groups(rows, y)), progress=progress)
     return _settled(state, _recounted(tree.fitted_, y), rows, state.texts)
 
 

@@ -40,10 +40,10 @@ from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagg
 from labelwood.tagger.given import (
     check_as_many,
     checked_texts,
+    held_together,
     labels_for,
     lesson_of,
     named_labels,
-    numbered_groups,
     texts_of,
     training_rows,
 )
@@ -186,14 +186,15 @@ class Tagger(Estimator):
         """The tagger itself, trained on texts and a list of label names for each, or on a Dataset with texts.
 
         groups: what group each text is of, such as its author (None or "": of none); texts of a group are held out
-        together, as suits a tagger that will meet groups it has not seen. memory: the bytes that training the model
-        may take beside the data; see Model.fit. With `assign`, fewer than 50 labelled texts are too few to hold some
-        out: `calibration_` is then None.
+        together, as suits a tagger that will meet groups it has not seen. Without groups, where a tenth of the texts or
+        more have an exact copy, copies are held out together, as `notes_` then says. memory: the bytes that training
+        the model may take beside the data; see Model.fit. With `assign`, fewer than 50 labelled texts are too few to
+        hold some out: `calibration_` is then None.
         """
         rule = None if self.assign is None else Assignment.parse(self.assign)
         originals, y, label_names = training_rows(texts, labels)
         groups = None if groups is None else listed(groups)
-        numbers = numbered_groups(texts, groups, len(originals))
+        numbers, about_copies = held_together(texts, groups, originals, y)
         for name in ("keep_rows", "name_rows"):
             if getattr(self, name) not in (None, True, False):
                 raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")
@@ -205,12 +206,12 @@ class Tagger(Estimator):
         kind.Parameters.checked(self._feature_values(), kind.__name__)
         naming.name_ids(label_names)
         markup, about_markup = reads_markup(originals, self.features or {})
-        rows = as_read(originals, True) if markup else originals  # all trials, too, take what a reader sees
+        rows = as_read(originals, markup)  # all trials, too, take what a reader sees
         vocabulary = opened(self.vocabulary)
         if vocabulary is not None:
             vocabulary = spoken(vocabulary, self.lang, rows)
         features, notes = self._chosen_features(rows, y, numbers, progress)
-        features, notes = {**features, MARKUP: False}, (*notes, *about_markup)
+        features, notes = {**features, MARKUP: False}, (*notes, *about_markup, *about_copies)
         seen, n_texts = texts_fingerprint(originals, y, label_names), len(rows)
         if vocabulary is not None:
             y, label_names, about_names = as_concepts(y, label_names, vocabulary)

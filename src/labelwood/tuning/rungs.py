@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import LARGEST_SHARE, group_numbers, stretches
+from labelwood.data.groups import LARGEST_SHARE, copies_of, group_numbers, stretches
 from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import DataError
 
@@ -43,7 +43,10 @@ class SearchRows:
         self.n_fit = data.n_rows - self.n_validation
         self._order = keyed_order(data.n_rows, seed, _KEY)
         # Parts of the rows are trained on: a group may be a larger share of a part than of all rows.
-        self._groups = None if data.groups is None else group_numbers(data.groups, data.n_rows, LARGEST_SHARE / 2)
+        if data.groups is not None:
+            self._groups: npt.NDArray[np.int64] | None = group_numbers(data.groups, data.n_rows, LARGEST_SHARE / 2)
+        else:  # as a tagger holds its rows out
+            self._groups = None if data.x is not None else copies_of(data.texts or (), data.y)[0]
         self._judging = stretches(self._order, self.n_validation, FOLDS, self._groups)
 
     def rungs(self) -> list[Rung]:
