@@ -97,7 +97,7 @@ def test_auto_tries_pairs_of_words(telling, tmp_path, monkeypatch):
     monkeypatch.setattr(language_choice, "FEWEST_FOR_PAIRS", 200)
     texts, labels = zip(*pair_rows(2600, telling), strict=True)
     tagger = labelwood.Tagger(lang="auto").fit(texts, labels)
-    (note,) = tagger.notes_
+    note, *_ = tagger.notes_
     assert tagger.model_.name == "one-vs-all"
     assert note.split(":")[0] == ("plain words of English and pairs of them" if telling else "plain words of English")
     assert "; with one-vs-all " in note
@@ -116,7 +116,7 @@ def test_pairs_are_tried_only_where_that_tells_something(monkeypatch):
     texts, labels = zip(*pair_rows(2600, telling=True), strict=True)
 
     def tried(model=AUTO, texts=texts, **settings):
-        (note,) = labelwood.Tagger(model, lang="auto", **settings).fit(texts, labels).notes_
+        note, *_ = labelwood.Tagger(model, lang="auto", **settings).fit(texts, labels).notes_
         return "pairs" in note
 
     assert not tried()  # too few held-out rows
@@ -215,3 +215,14 @@ def test_the_command(cli, tmp_path):
     refused = cli("train", data, "--lang", "fx", "--out", tmp_path / "other")
     assert refused.code == 2
     assert "--lang: unknown language 'fx'" in refused.err
+
+
+def test_learn_joins_letters_and_accents_and_knows_the_texts_it_was_trained_on():
+    texts = [f"{what} {number}" for number in range(30) for what in ("Gemüse und Möhren", "Käse und Brötchen")]
+    apart = [unicodedata.normalize("NFD", text) for text in texts]
+    tagger = labelwood.Tagger(n_threads=1).fit(apart, [["vegetables"], ["bakery"]] * 30)
+    learnt = tagger.learn([unicodedata.normalize("NFD", "Frühstücksflöckchen")], [["cereals"]])
+    assert learnt.n_new == 1
+    assert tagger.vectorizer_.transform(["Frühstücksflöckchen"]).nnz == 1
+    again = tagger.learn(apart[:1], [["vegetables"]])
+    assert (again.n_new, again.n_known) == (0, 1)

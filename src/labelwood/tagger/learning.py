@@ -18,6 +18,7 @@ from labelwood.data.groups import LARGEST_SHARE, groups_of_equals
 from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf
+from labelwood.features.tokens import composed
 from labelwood.labelspace.names import label_matrix, nearly_known
 from labelwood.models.fit_input import checked_input
 from labelwood.models.fitted import Fitted
@@ -249,7 +250,7 @@ def _grown_words(words: FittedWords, lesson: Lesson, kept: KeptRows, n_threads: 
     if not isinstance(words, FittedTfidf) or not texts:
         return words
     vectorizer = TfidfVectorizer.from_fitted(words, {**words.parameters.as_given(), "n_threads": n_threads})
-    return vectorizer.partial_fit(texts).fitted_
+    return vectorizer.partial_fit(composed(texts)).fitted_
 
 
 def _with_rows(

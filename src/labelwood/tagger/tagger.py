@@ -194,7 +194,6 @@ class Tagger(Estimator):
         rule = None if self.assign is None else Assignment.parse(self.assign)
         originals, y, label_names = training_rows(texts, labels)
         groups = None if groups is None else listed(groups)
-        numbers, about_copies = held_together(texts, groups, originals, y)
         for name in ("keep_rows", "name_rows"):
             if getattr(self, name) not in (None, True, False):
                 raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")
@@ -207,6 +206,7 @@ class Tagger(Estimator):
         naming.name_ids(label_names)
         markup, about_markup = reads_markup(originals, self.features or {})
         rows = as_read(originals, markup)  # all trials, too, take what a reader sees
+        numbers, about_copies = held_together(texts, groups, rows, y)
         vocabulary = opened(self.vocabulary)
         if vocabulary is not None:
             vocabulary = spoken(vocabulary, self.lang, rows)

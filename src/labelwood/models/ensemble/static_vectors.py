@@ -82,7 +82,8 @@ class StaticVectors:
         found = np.zeros((len(texts), self.width), np.float32)
         for begin in range(0, len(texts), _BATCH):
             progress.step("encoding texts", begin, len(texts))
-            batch = [text[: _CHARACTERS * self.max_tokens] for text in texts[begin : begin + _BATCH]]
+            # A line break would be a token of its own, and means no more than a space.
+            batch = [" ".join(text[: _CHARACTERS * self.max_tokens].split()) for text in texts[begin : begin + _BATCH]]
             for place, tokens in enumerate(self._split(batch, n_threads), start=begin):
                 known = tokens.ids[: self.max_tokens]
                 if known:
