@@ -111,7 +111,7 @@ def test_max_features_total_frequency_equals_sklearns_also_with_ties():
 
 def test_constructor_has_sklearns_parameters_and_defaults():
     ours, reference = TfidfVectorizer().get_params(), Reference().get_params()
-    assert set(ours) - set(reference) == {"hashing", "lemmas", "min_token_length", "n_threads", "stems"}
+    assert set(ours) - set(reference) == {"hashing", "lemmas", "markup", "min_token_length", "n_threads", "stems"}
     assert {name: ours[name] for name in ours if name in reference} == {
         name: reference[name] for name in ours if name in reference
     }

@@ -6,7 +6,7 @@ from scipy import sparse
 
 import labelwood
 from labelwood.errors import ModelFileError, ParamError
-from labelwood.models.linear import linear_tree, search_bound
+from labelwood.models.linear import search_bound, state_training
 from labelwood.models.linear.fitted_tree import FittedLinearTree
 from labelwood.models.linear.search_bound import NODES, SearchBound, learned_bound, score_kept, share_kept
 from labelwood.topk import TopK
@@ -31,7 +31,7 @@ def problem(n_rows=400, n_features=60, n_labels=80):
 @pytest.fixture
 def bounded(monkeypatch):
     """Fits a model that learns a slack, however few labels it has and however much it costs."""
-    monkeypatch.setattr(linear_tree, "SMALLEST_LABELS", 1)
+    monkeypatch.setattr(state_training, "SMALLEST_LABELS", 1)
     monkeypatch.setattr(search_bound, "LEAST_KEPT", 0.5)
     return lambda **parameters: labelwood.LinearTree(**{**SMALL, **parameters}).fit(*problem())
 

@@ -203,7 +203,8 @@ def test_a_tagger_learns_from_what_a_reader_sees(model):
 
 
 def test_a_text_about_tags_stays_as_it_is_in_plain_data():
-    texts = ["centre a <div>block</div> with css", "python list comprehension", "sort a list in python"] * 4
+    said = ("centre a <div>block</div> with css", "python list comprehension", "sort a list in python")
+    texts = [f"{text} {number}" for number in range(4) for text in said]
     tagger = lw.Tagger(n_threads=1).fit(texts, [["css"], ["python"], ["python"]] * 4)
     assert "div" in tagger.vectorizer_.feature_names
     assert tagger.notes_ == ()
