@@ -142,6 +142,19 @@ def test_tags_are_changed_by_name(cli, tagger):
     assert extra["data"].endswith("rows.jsonl")
 
 
+def test_the_earlier_name_of_a_tag_is_that_tag(cli, tagger, tmp_path):
+    cli("labels", tagger, "rename", "drink", "beverage")
+    (tmp_path / "rows.csv").write_text("text,labels\ngreen tea,drink\n")
+    done = cli("learn", tagger, tmp_path / "rows.csv")
+    assert done.code == 0, done.err
+    assert "note: tags that were renamed or merged are learnt as what they are now: 'drink' as 'beverage'\n" in done.err
+    assert "drink" not in names(cli, tagger)
+    cli("labels", tagger, "merge", "beverage", "dessert")
+    again = json.loads(cli("learn", tagger, tmp_path / "rows.csv", "--json").out)
+    assert again["renamed"] == [["drink", "dessert"]]
+    assert names(cli, tagger)["beverage"] == (0, "merged into 'dessert'")
+
+
 def test_train_tells_what_is_kept(cli, jsonl, tmp_path, xmc):
     done = cli("train", jsonl, "--out", tmp_path / "a")
     assert "note: the rows are kept for `labelwood learn` (" in done.err

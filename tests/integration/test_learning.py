@@ -5,9 +5,10 @@ import pytest
 
 import labelwood
 from labelwood.calibration.fitted import NEW_POWER
-from labelwood.errors import DataError, ParamError
+from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.models.registry import model_names
 from labelwood.tagger import learning
+from labelwood.tagger.label_states import LabelStates
 from labelwood.tagger.tagger import Tagger
 
 KINDS = (
@@ -228,6 +229,58 @@ def test_labels_are_renamed_merged_retired_forbidden(name, tmp_path):
     tagger.learn(["charcoal"], [["beef"]])
     assert {row.name: row.n_rows for row in tagger.label_table()}["baking"] == 41
     assert saved(tagger, tmp_path / "m").label_table()[-1].state == "forbidden"
+
+
+@pytest.mark.parametrize("name", ["one-vs-all", "linear-tree"])
+def test_the_earlier_name_of_a_label_is_that_label(name, tmp_path):
+    tagger = trained(name)
+    tagger.change_labels("rename", "meat", "beef")
+    tagger = saved(tagger, tmp_path / "m")
+    learnt = tagger.learn(["charcoal burger"], [["meat"]])
+    assert (learnt.new_labels, learnt.renamed) == ((), (("meat", "beef"),))
+    assert tagger.learn(["charcoal burger"], [["meat"]]).renamed == (("meat", "beef"),)
+    assert tagger.label_names == ("baking", "italian", "beef")
+    assert tagger.explain("steak", "meat").label == "beef"
+    assert tagger.evaluate(["steak on the grill"], [["meat"]])["P@1"] == 100
+    assert {label for label, _ in tagger.predict(["steak"], 3, include=["meat"])[0]} == {"beef"}
+    tagger.change_labels("rename", "meat", "steaks")
+    tagger.change_labels("merge", "meat", "baking")
+    learnt = saved(tagger, tmp_path / "m").learn(["ribs"], [["meat", "steaks"]])
+    assert (learnt.new_labels, learnt.renamed) == ((), (("meat", "baking"), ("steaks", "baking")))
+
+
+def test_an_earlier_name_may_be_used_again(tmp_path):
+    tagger = trained()
+    tagger.change_labels("rename", "meat", "beef")
+    tagger.change_labels("rename", "beef", "meat")
+    assert tagger.learn(["ham"], [["meat"]]).renamed == ()
+    assert tagger.learn(["ham and egg"], [["beef"]]).renamed == (("beef", "meat"),)
+    tagger.change_labels("add", "beef")
+    assert tagger.learn(["tender beef"], [["beef"]]).renamed == ()
+    assert "beef" in saved(tagger, tmp_path / "m").label_names
+    tagger.change_labels("rename", "meat", "pork")
+    tagger.change_labels("rename", "italian", "meat")
+    assert tagger.learn(["tomato and meat"], [["meat"]]).renamed == ()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"added": [["x"]]},
+        {"added": [1]},
+        {"forbidden": [{"x": 1}]},
+        {"retired": "meat"},
+        {"merged": {"meat": ["baking"]}},
+        {"former": ["meat"]},
+        {"former": {"old": {"a": 1}}},
+        {"former": {"old": "nobody"}},
+        {"former": {"meat": "baking"}},
+        {"spoiled": []},
+    ],
+)
+def test_damaged_label_states_are_refused(facts):
+    with pytest.raises(ModelFileError, match="label states"):
+        LabelStates.restore(facts, ("baking", "italian", "meat"))
 
 
 def test_a_retired_label_that_is_taught_is_answered_again():

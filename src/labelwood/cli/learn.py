@@ -44,7 +44,7 @@ def command(
     from labelwood.cli.progress import shown
     from labelwood.errors import DataError
     from labelwood.tagger.journal import journal_path, read_journal
-    from labelwood.tagger.learning import Lesson
+    from labelwood.tagger.learning import SHOWN, Lesson
 
     changing = Changing(model, threads)
     form = training_form(model, changing.manifest["extra"])
@@ -82,12 +82,13 @@ def command(
         show_json({"out": str(model), **asdict(learnt), "applied": None if applied is None else str(applied)})
         return
     show(learnt.text())
-    tell(
-        [
-            f"{name!r} is new beside {known!r}: `labelwood labels DIR merge` makes them one"
-            for name, known in learnt.slips
-        ],
-        quiet=quiet,
-    )
+    notes = [
+        f"{name!r} is new beside {known!r}: `labelwood labels DIR merge` makes them one" for name, known in learnt.slips
+    ]
+    if learnt.renamed:
+        shown = ", ".join(f"{name!r} as {label!r}" for name, label in learnt.renamed[:SHOWN])
+        more = ", ..." if len(learnt.renamed) > SHOWN else ""
+        notes.insert(0, f"tags that were renamed or merged are learnt as what they are now: {shown}{more}")
+    tell(notes, quiet=quiet)
     if applied is not None and not quiet:
         show(f"the journal is now {applied.name}")

@@ -161,7 +161,7 @@ class ServedModel:
     def label_number(self, label: int | str) -> int:
         """The number of a label given by number, by name or by the name of its concept; DataError if there is none."""
         if isinstance(label, str):
-            label = self.loaded.fitted_.concept(label) if isinstance(self.loaded, Tagger) else label
+            label = self.loaded.fitted_.label_named(label) if isinstance(self.loaded, Tagger) else label
             if label not in self.ids:
                 raise DataError(unknown_label(label, self.ids))
             return self.ids[label]

@@ -90,9 +90,17 @@ class FittedTagger:
             return name
         return self.vocabulary.concept_named(name) or name
 
+    def label_named(self, name: str) -> str:
+        """The label of this name, or that had it before it was renamed, or the concept of this name; else the name."""
+        former = self.labels.former
+        if name in self.ids or name not in former:
+            concept = self.concept(name)
+            return concept if concept in self.ids else former.get(concept, concept)
+        return former[name]
+
     def meant(self, name: str) -> str:
-        """The label that a person means by a name: of a merged label the other one, of a concept's name its id."""
-        label = self.concept(name)
+        """The label that a person means by a name: `label_named`, and of a merged label the other one."""
+        label = self.label_named(name)
         return self.labels.merged.get(label, label)
 
     @cached_property
@@ -136,9 +144,10 @@ class FittedTagger:
         return fine
 
     def _number(self, name: str) -> int:
-        if name not in self.ids:
+        label = self.label_named(name)
+        if label not in self.ids:
             raise DataError(unknown_label(name, self.ids))
-        return self.ids[name]
+        return self.ids[label]
 
     @cached_property
     def _not_deprecated(self) -> npt.NDArray[np.bool_] | None:
@@ -277,7 +286,7 @@ class FittedTagger:
 
     def explain(self, text: str, label: str, n_threads: int | None) -> TagReason:
         """Why one text gets a label."""
-        label = self.concept(label)
+        label = self.label_named(label)
         if label not in self.ids:
             raise DataError(unknown_label(str(label), self.ids))
         (text,) = self.words.read([text])

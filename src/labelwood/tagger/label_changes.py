@@ -53,7 +53,7 @@ def changed_labels(
         raise DataError(f"a label name must have words, but is {blank!r}")
     if action in ("add", "rename"):  # spaces at the ends of a new name are a slip of the hand
         names = [name if name in state.ids else name.strip() for name in names]
-    names = [state.concept(name) if action != "rename" or place == 0 else name for place, name in enumerate(names)]
+    names = [_named(state, name, action, place) for place, name in enumerate(names)]
     twice = next((name for place, name in enumerate(names) if n_names == 0 and name in names[:place]), None)
     if twice is not None:
         raise DataError(f"the label {twice!r} is named twice")
@@ -64,6 +64,13 @@ def changed_labels(
     if action == "merge":
         return _merged(state, *names)
     return _hidden(state, names, action)
+
+
+def _named(state: FittedTagger, name: str, action: str, place: int) -> str:
+    """The label that a name stands for in a change; what is added, or a new name, never means a renamed label."""
+    if action == "add":
+        return name if name in state.labels.former else state.concept(name)
+    return name if action == "rename" and place else state.label_named(name)
 
 
 def _added(
@@ -78,6 +85,7 @@ def _added(
             raise DataError(f"the label {name!r} is {states.of(name)}")
     back = [name for name in names if name in state.ids]
     freed = replace(states, retired=states.retired - set(names), forbidden=states.forbidden - set(names))
+    freed = freed.without_former(names)
     state = replace(state, labels=freed)
     done = [f"{', '.join(map(repr, back))} {'is' if len(back) == 1 else 'are'} answered again"] if back else []
     fresh = [name for name in names if name not in state.ids]

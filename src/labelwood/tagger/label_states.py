@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,13 +18,14 @@ class LabelStates:
 
     added: labels that the model does not know yet; their columns follow the model's. retired: never answered, until
     someone teaches them again. forbidden: never answered and refused in what is taught. merged: old name -> the name
-    that is answered in its place.
+    that is answered in its place. former: the name that a renamed label had -> its name now.
     """
 
     added: tuple[str, ...] = ()
     retired: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
     merged: Mapping[str, str] = field(default_factory=dict)
+    former: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def hide(self) -> bool:
@@ -69,7 +70,12 @@ class LabelStates:
             frozenset(map(named, self.retired)),
             frozenset(map(named, self.forbidden)),
             {named(name): named(target) for name, target in self.merged.items()},
+            {name: named(now) for name, now in {**self.former, old: new}.items() if name != new},
         )
+
+    def without_former(self, names: Collection[str]) -> LabelStates:
+        """The states in which these names are no longer earlier names of other labels."""
+        return replace(self, former={name: now for name, now in self.former.items() if name not in names})
 
     def facts(self) -> dict[str, Any]:
         """The states as JSON values; empty if there is nothing to tell."""
@@ -78,20 +84,27 @@ class LabelStates:
             "retired": sorted(self.retired),
             "forbidden": sorted(self.forbidden),
             "merged": dict(sorted(self.merged.items())),
+            "former": dict(sorted(self.former.items())),
         }
         return {name: value for name, value in values.items() if value}
 
     @classmethod
     def restore(cls, facts: Any, model_names: Sequence[str]) -> LabelStates:
         """The states of saved facts; ModelFileError if they speak of labels that are not there."""
-        if not isinstance(facts, Mapping) or not set(facts) <= {"added", "retired", "forbidden", "merged"}:
-            raise ModelFileError(f"label states must be added, retired, forbidden and merged, but are {facts!r:.80}")
-        merged = facts.get("merged", {})
-        lists = [facts.get(name, []) for name in ("added", "retired", "forbidden")]
-        if not isinstance(merged, Mapping) or not all(isinstance(names, list) for names in lists):
+        known_facts = ("added", "retired", "forbidden", "merged", "former")
+        if not isinstance(facts, Mapping) or not set(facts) <= set(known_facts):
+            raise ModelFileError(f"label states must be {', '.join(known_facts)}, but are {facts!r:.80}")
+        lists = [facts.get(name, []) for name in known_facts[:3]]
+        pairs = [facts.get(name, {}) for name in known_facts[3:]]
+        named = [*lists, *(list(some.values()) if isinstance(some, Mapping) else None for some in pairs)]
+        if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in named):
             raise ModelFileError("label states must be lists of names, and pairs of names")
+        merged, former = pairs
         known = {*model_names, *lists[0]}
-        for name in (*lists[1], *merged, *merged.values()):  # what is forbidden need not be there yet
+        for name in (*lists[1], *merged, *merged.values(), *former.values()):  # what is forbidden need not be there yet
             if name not in known:
                 raise ModelFileError(f"the label states speak of {name!r:.60}, which is no label here")
-        return cls(tuple(lists[0]), frozenset(lists[1]), frozenset(lists[2]), dict(merged))
+        for name in former:
+            if name in known:
+                raise ModelFileError(f"the label states call {name!r:.60} an earlier name, but it is a label here")
+        return cls(tuple(lists[0]), frozenset(lists[1]), frozenset(lists[2]), dict(merged), dict(former))

@@ -77,7 +77,7 @@ class Learnt:
     how: "updated": the model was taught the rows; "refitted": it was trained again on all rows; "kept": the rows wait
     for that, and meanwhile new labels are answered by their nearest examples and corrected texts as they were
     corrected; "nothing": all rows were known. n_pending: the rows that wait. slips: new labels beside the earlier one
-    that each is nearly spelt as.
+    that each is nearly spelt as. renamed: names that came beside the label that each was renamed or merged into.
     """
 
     n_new: int
@@ -89,6 +89,7 @@ class Learnt:
     n_pending: int = 0
     seconds: float = 0.0
     slips: tuple[tuple[str, str], ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
         """One line for people."""
@@ -126,12 +127,13 @@ def learned(
     """
     begin = time.perf_counter()
     kept = state.kept
+    renamed = _renamed(state, lesson.labels)
     lesson = _last_of_each(_with_own_ids(replace(lesson, labels=_answered_names(state, lesson.labels)), kept))
     replaced = _replaced(kept, lesson)
     news = [row for row in range(len(lesson.texts)) if not _is_known(state, kept, replaced[row], lesson, row)]
     n_known = len(lesson.texts) - len(news)
     if not news and not refit:
-        return state, Learnt(0, 0, n_known, (), NOTHING, state.model.name, kept.n_pending)
+        return state, Learnt(0, 0, n_known, (), NOTHING, state.model.name, kept.n_pending, renamed=renamed)
     lesson = lesson.take(news)
     gone = np.unique(np.concatenate([np.zeros(0, np.int64), *(replaced[row] for row in news)]))
     corrected = sum(len(replaced[row]) > 0 for row in news)
@@ -161,6 +163,7 @@ def learned(
         taught.kept.n_pending,
         seconds,
         _slips(new_labels, state.ids),
+        renamed,
     )
 
 
@@ -173,8 +176,14 @@ def _slips(new_labels: Sequence[str], ids: Mapping[str, int]) -> tuple[tuple[str
     return tuple((name, known) for name, known in near if known is not None)
 
 
+def _renamed(state: FittedTagger, lists: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    """The names that came, of labels that were renamed or merged, and the label that each is now."""
+    names = {name: state.meant(name) for name in sorted({name for labels in lists for name in labels})}
+    return tuple((name, label) for name, label in names.items() if label not in (name, state.concept(name)))
+
+
 def _answered_names(state: FittedTagger, lists: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The labels of each row, merged ones under the name that is answered; DataError if one is forbidden."""
+    """The labels of each row, renamed and merged ones as they are answered; DataError if one is forbidden."""
     states = state.labels
     named = []
     for row, labels in enumerate(lists):

@@ -324,7 +324,8 @@ class Tagger(Estimator):
         """What was done, for people: "add" names, "rename" or "merge" one into another, "retire" or "forbid" names.
 
         text: an example of the label that is added. A retired label is never answered until it is taught or added
-        again; a forbidden one is refused in what is taught, too. Rows of a merged label become the other one's.
+        again; a forbidden one is refused in what is taught, too. Rows of a merged label become the other one's. A renamed
+        label is known by its earlier names, too, unless one of them is added, or given to another label.
         """
         self._fitted, message = changed_labels(self.fitted_, action, names, text, self.n_threads)
         return message
@@ -512,7 +513,8 @@ class Tagger(Estimator):
     def label_matrix(self, labels: Any) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
         """(y, unknown): labels by name as a matrix over `label_names`, with columns for unknown names at its end.
 
-        A merged label is the one that it is answered as, and the name of a concept of the vocabulary stands for its id.
+        A merged label is the one that it is answered as, an earlier name of a label stands for it, and the name of a
+        concept of the vocabulary for its id.
         """
         state = self.fitted_
         if isinstance(labels, Dataset):
