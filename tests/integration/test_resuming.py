@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ from scipy import sparse
 
 import labelwood as lw
 from labelwood.cli.main import run
+from labelwood.cli.resuming import identity_of
 from labelwood.models.linear import training_parts
 from labelwood.storage import steps
 from labelwood.storage.steps import Steps, keeping
@@ -246,6 +248,41 @@ def test_other_data_and_other_versions_are_refused(killed, data, capsys):
         stream.write("\n")
     assert run(command(data, killed, "--resume")) == 2
     assert "another data" in capsys.readouterr().err
+
+
+def test_files_are_known_by_what_they_hold(tmp_path):
+    """A thesaurus that changed, and data that changed in the middle, are others; a file elsewhere is the same."""
+    data, vocab = tmp_path / "rows.csv", tmp_path / "names.tsv"
+    data.write_text("text,labels\n" + "some words,a\n" * 400_000)
+    vocab.write_text("a\tapple\n")
+    options = {"vocab": vocab, "set_": [f"tree={vocab}", "C=1"], "split": None, "seed": 1}
+    first = identity_of(data, options)
+    (tmp_path / "elsewhere").mkdir()
+    there = shutil.copy(vocab, tmp_path / "elsewhere" / "other.tsv")
+    assert identity_of(data, {**options, "vocab": there, "set_": [f"tree={there}", "C=1"]}) == first
+    for change in ({"vocab": tmp_path / "none.tsv"}, {"set_": ["tree=none", "C=1"]}, {"vocab": None}):
+        assert identity_of(data, {**options, **change}) != first
+    vocab.write_text("a\tameise\n")
+    assert identity_of(data, options) != first
+    vocab.write_text("a\tapple\n")
+    assert identity_of(data, options) == first
+    rows = bytearray(data.read_bytes())
+    rows[1_500_001] ^= 1
+    data.write_bytes(rows)
+    assert identity_of(data, options) != first
+
+
+def test_a_run_is_not_finished_where_its_thesaurus_changed(tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("text,labels\n" + "red apple,a\ngreen pear,b\n" * 10)
+    vocab = tmp_path / "names.tsv"
+    vocab.write_text("id\tname\na\tapple\nb\tpear\n")
+    train = ["train", str(tmp_path / "rows.csv"), "--out", str(tmp_path / "m"), "--vocab", str(vocab), "--threads=1"]
+    assert run(train) == 0
+    assert run([*train, "--resume"]) == 0
+    assert "this run is finished already" in capsys.readouterr().err
+    vocab.write_text("id\tname\na\tpomme\nb\tpoire\n")
+    assert run([*train, "--resume"]) == 2
+    assert "finished already" not in capsys.readouterr().err
 
 
 def test_work_is_not_thrown_away_by_accident(killed, data, tmp_path, capsys):

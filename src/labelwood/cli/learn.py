@@ -86,9 +86,9 @@ def command(
         f"{name!r} is new beside {known!r}: `labelwood labels DIR merge` makes them one" for name, known in learnt.slips
     ]
     if learnt.renamed:
-        shown = ", ".join(f"{name!r} as {label!r}" for name, label in learnt.renamed[:SHOWN])
+        some = ", ".join(f"{name!r} as {label!r}" for name, label in learnt.renamed[:SHOWN])
         more = ", ..." if len(learnt.renamed) > SHOWN else ""
-        notes.insert(0, f"tags that were renamed or merged are learnt as what they are now: {shown}{more}")
+        notes.insert(0, f"tags that were renamed or merged are learnt as what they are now: {some}{more}")
     tell(notes, quiet=quiet)
     if applied is not None and not quiet:
         show(f"the journal is now {applied.name}")

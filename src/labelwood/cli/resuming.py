@@ -23,9 +23,9 @@ _NO_PART = ("data", "out", "threads", "memory", "cluster", "resume", "force", "j
 
 
 def identity_of(data: Path, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes two runs the same one: the data, by size and some of its bytes, and the options given."""
+    """What makes two runs the same one: the options given, and what the data and other files hold, wherever they are."""
     given = {
-        name.rstrip("_"): value
+        name.rstrip("_"): _by_content(value)
         for name, value in options.items()
         if name not in _NO_PART and value is not None and value is not False
     }
@@ -33,20 +33,32 @@ def identity_of(data: Path, options: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def _by_content(value: Any) -> Any:
+    """The value of an option, with files and folders, also of KEY=VALUE, by what they hold."""
+    if isinstance(value, Path):
+        return fingerprint(value) if value.exists() else str(value)
+    if isinstance(value, (list, tuple)):
+        return [_by_content(item) for item in value]
+    if isinstance(value, str) and "=" in value:
+        key, _, named = value.partition("=")
+        with suppress(OSError, ValueError):  # too long a name, or a NUL in it
+            return f"{key}={fingerprint(Path(named))}" if named and Path(named).exists() else value
+    return value
+
+
 def fingerprint(path: Path) -> str:
-    """A name for what a file holds (its beginning, middle and end), or for what a folder lists."""
-    digest = hashlib.sha256()
+    """A name for what a file holds, or for what a folder lists."""
+    import xxhash
+
+    digest = xxhash.xxh3_128()
     if path.is_dir():
         for entry in sorted(path.rglob("*")):
             status = entry.stat()
             digest.update(f"{entry.relative_to(path)} {status.st_size} {status.st_mtime_ns}\n".encode())
     elif path.is_file():
-        size = path.stat().st_size
-        digest.update(f"{size} ".encode())
         with path.open("rb") as stream:
-            for place in (0, max(0, size // 2), max(0, size - _PIECE)):
-                stream.seek(place)
-                digest.update(stream.read(_PIECE))
+            while piece := stream.read(_PIECE):
+                digest.update(piece)
     return digest.hexdigest()[:16]
 
 

@@ -324,8 +324,8 @@ class Tagger(Estimator):
         """What was done, for people: "add" names, "rename" or "merge" one into another, "retire" or "forbid" names.
 
         text: an example of the label that is added. A retired label is never answered until it is taught or added
-        again; a forbidden one is refused in what is taught, too. Rows of a merged label become the other one's. A renamed
-        label is known by its earlier names, too, unless one of them is added, or given to another label.
+        again; a forbidden one is refused in what is taught, too. Rows of a merged label become the other one's. A
+        renamed label is known by its earlier names, too, unless one of them is added, or given to another label.
         """
         self._fitted, message = changed_labels(self.fitted_, action, names, text, self.n_threads)
         return message
