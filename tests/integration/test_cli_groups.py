@@ -74,6 +74,50 @@ def test_probabilities_are_those_of_new_groups(cli, table, tmp_path):
     assert figures[0] != figures[1]
 
 
+@pytest.fixture
+def copies(tmp_path):
+    """A table in which every text stands twice, with the same labels."""
+    data = make_texts(150, seed=0).take(np.repeat(np.arange(150), 2))
+    write(data, tmp_path / "copies.csv")
+    return tmp_path / "copies.csv"
+
+
+def test_a_split_keeps_copies_on_one_side(cli, copies, tmp_path):
+    parts = tmp_path / "train.csv", tmp_path / "test.csv"
+    files = ("--out-train", parts[0], "--out-test", parts[1], "--force")
+    result = cli("data", "split", copies, *files)
+    assert result.code == 0, result.err
+    assert "note: 100% of the texts have an exact copy among the others; copies are held out together" in result.err
+    train, test = map(lw.read, parts)
+    assert not set(train.texts) & set(test.texts)
+    assert (train.n_rows, test.n_rows) == (240, 60)
+    assert "group" not in parts[0].read_text().splitlines()[0]
+    again = cli("data", "split", copies, *files, "--stratify", "--quiet")
+    assert (again.code, again.err) == (0, "")
+    assert set(lw.read(parts[0]).texts) & set(lw.read(parts[1]).texts)
+
+
+def test_a_split_of_rows_without_labels_keeps_copies_on_one_side(cli, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,labels\n" + "".join(f"text {n // 2},\n" for n in range(40)))
+    parts = tmp_path / "train.csv", tmp_path / "test.csv"
+    result = cli("data", "split", rows, "--out-train", parts[0], "--out-test", parts[1])
+    assert result.code == 0, result.err
+    train, test = map(lw.read, parts)
+    assert not set(train.texts) & set(test.texts)
+
+
+def test_a_comparison_keeps_copies_on_one_side(cli, copies, tmp_path):
+    result = cli("compare", copies, "--models", "popular,one-vs-all", "--out", tmp_path / "page.html", "--threads", 1)
+    assert result.code == 0, result.err
+    assert "note: 100% of the texts have an exact copy among the others; copies are held out together" in result.err
+    data = json.loads((tmp_path / "page.json").read_text())["data"]
+    assert (data["train_rows"], data["test_rows"], data["test_groups"]) == (240, 60, 30)
+    words = (tmp_path / "page.md").read_text()
+    assert "Copies of a text are on one side; the test rows are 30 different texts." in words
+    assert "resamples of whole groups of the test rows (30 groups)" in words
+
+
 def test_a_split_keeps_groups_apart_and_tells_them_to_the_next_command(cli, table, tmp_path):
     parts = tmp_path / "train.csv", tmp_path / "test.csv"
     files = ("--out-train", parts[0], "--out-test", parts[1])

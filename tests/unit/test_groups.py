@@ -10,8 +10,9 @@ import labelwood as lw
 from labelwood.calibration.fit import calibrated, learnt
 from labelwood.calibration.held_out import HeldOut, held_out, parts_of
 from labelwood.calibration.rule import Assignment
+from labelwood.data.copies import copies_of, copies_together
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import copies_of, group_numbers, mean_error, stretches, summed, together, turns
+from labelwood.data.groups import group_numbers, mean_error, stretches, summed, together, turns
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.data.split import split
 from labelwood.errors import DataError, ParamError
@@ -459,9 +460,12 @@ def test_copies_are_groups_where_a_tenth_of_the_texts_have_one():
 
 
 def test_a_text_of_most_rows_is_no_group():
-    numbers, share = copies_of(["n/a"] * 6 + ["a", "a", "b", "c"], alike(10))
+    texts = ["n/a"] * 6 + ["a", "a", "b", "c"]
+    numbers, share = copies_of(texts, alike(10))
     assert numbers.tolist() == [*range(7), 6, 8, 9]
     assert share == 0.8
+    (note,) = copies_together(texts, alike(10))[1]
+    assert "held out together (but for one that more than half of the rows are)" in note
 
 
 def test_copies_are_no_groups_where_most_labels_have_one_text():

@@ -207,12 +207,17 @@ def _parts(
     """The rows to train on and to judge by."""
     from dataclasses import replace
 
-    from labelwood.cli.inputs import read_data
+    from labelwood.cli.inputs import read_data, tell
+    from labelwood.data.copies import with_copies_as_groups
     from labelwood.report.compare_data import parts_of
 
     rows = read_data(data, n_threads=threads, progress=progress, quiet=quiet, **choices)
     if test is None:
-        train, held = rows.split(share, seed)
+        apart, notes = with_copies_as_groups(rows)
+        tell(notes, quiet=quiet)
+        train, held = apart.split(share, seed)
+        if rows.groups is None:  # a tagger finds the copies among its rows by itself
+            train = replace(train, groups=None)
         return parts_of(train, replace(held, source=f"{share:.0%} of the rows of {data}"))
     more: dict[str, Any] = {}
     if rows.x is not None:

@@ -19,7 +19,7 @@ def command(
         bool | None,
         typer.Option(
             "--stratify/--no-stratify",
-            help="Divide rare labels fairly between both parts. Default: yes, without --group.",
+            help="Divide rare labels fairly between both parts. Default: yes, unless whole groups or copies are drawn.",
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -39,12 +39,16 @@ def command(
     """Split DATA into a training and a test file.
 
     By a share of the rows, or as a trSplit file of the XMC repository says: the test rows are those of the tstSplit
-    file beside it, else all others. With --group no group is in both parts; tables then have a column `group`.
+    file beside it, else all others. With --group no group is in both parts; tables then have a column `group`. Without
+    it copies of a text are in one part if a tenth of the texts have one, unless --stratify is given.
     """
+    from dataclasses import replace
+
     from labelwood.cli.console import count, say
-    from labelwood.cli.inputs import read_data, split_choices
+    from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
+    from labelwood.data.copies import with_copies_as_groups
     from labelwood.data.reading.split_rows import listed_parts
     from labelwood.data.split import split as split_by_share
     from labelwood.data.writing.write import write
@@ -75,8 +79,13 @@ def command(
             raise ParamError("--split says which rows go where, so --group cannot; leave one of them out")
         if given:
             parts = listed_parts(rows, given["split"], given["split_column"])
-        else:
+        elif group is not None or stratify:
             parts = split_by_share(rows, test=test, seed=seed, stratify=stratify)
+        else:
+            apart, notes = with_copies_as_groups(rows)
+            tell(notes, quiet=quiet)
+            train, held = split_by_share(apart, test=test, seed=seed, stratify=stratify)
+            parts = replace(train, groups=None), replace(held, groups=None)
         for part, path in zip(parts, (out_train, out_test), strict=True):
             write(part, path)
     if not quiet:

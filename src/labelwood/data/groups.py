@@ -7,19 +7,17 @@ order of the rows here.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from labelwood.errors import DataError
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 LARGEST_SHARE = 0.5  # of the rows in one group: held out together, they would leave too little to learn from
-MANY_COPIES = 0.1  # the share of texts with a copy from which copies are held out together
 
 
 def group_numbers(groups: Any, n_rows: int, most: float = LARGEST_SHARE) -> Ints:
@@ -157,34 +155,6 @@ def summed(values: Any, groups: Ints | None) -> Any:
     sums = np.zeros((int(number.max()) + 1, *values.shape[1:]), values.dtype)
     np.add.at(sums, number, values)
     return sums
-
-
-def copies_of(texts: Sequence[str], y: sparse.csr_matrix) -> tuple[Ints | None, float]:
-    """(groups of equal texts, the share of texts that have a copy), as in `groups_of_equals`; outer blanks aside."""
-    # Hashes: 0.3 s for a million short texts.
-    return groups_of_equals(np.fromiter((hash(text.strip()) for text in texts), np.int64, len(texts)), hash(""), y)
-
-
-def groups_of_equals(hashes: npt.NDArray[Any], empty: int, y: sparse.csr_matrix) -> tuple[Ints | None, float]:
-    """(the group of each row, which is that of the rows with its hash; the share of rows with a hash of others).
-
-    A copy on the other side makes a held-out row look easy. So from MANY_COPIES on they belong together; with fewer
-    there are no groups; nor if most entries of y are of labels that stand with one hash only, for whoever holds it out
-    could learn nothing of them. Rows with the hash `empty` are alone, and so are those of a hash that most rows have.
-    """
-    n_rows = len(hashes)
-    if not n_rows:
-        return None, 0.0
-    _, first, number, counts = np.unique(hashes, return_index=True, return_inverse=True, return_counts=True)
-    sizes = np.where(hashes == empty, 1, counts[number])
-    share = float(np.mean(sizes > 1))
-    if share < MANY_COPIES or not y.nnz:
-        return None, share
-    alone = (sizes == 1) | (sizes > LARGEST_SHARE * n_rows)
-    groups = np.where(alone, np.arange(n_rows), first[number]).astype(np.int64)
-    pairs = np.unique(np.repeat(groups, np.diff(y.indptr)) * y.shape[1] + y.indices)
-    lost = np.bincount(pairs % y.shape[1], minlength=y.shape[1])[y.indices] == 1
-    return (None if lost.mean() > 0.5 else groups), share
 
 
 def _are_several(groups: Ints) -> bool:

@@ -106,10 +106,15 @@ def left_out(report: Report) -> list[str]:
 
 
 def in_groups(report: Report) -> str:
-    """A sentence about the groups of the rows, with a blank before it; nothing if they have none."""
+    """A sentence about the groups of the rows, with a blank before it; nothing if they have none.
+
+    Test rows alone have groups where these are copies of a text.
+    """
     data = report["data"]
     if "train_groups" not in data:
-        return ""
+        if "test_groups" not in data:
+            return ""
+        return f" Copies of a text are on one side; the test rows are {data['test_groups']:,} different texts."
     return f" They are of {data['train_groups']:,} and {data['test_groups']:,} groups; groups are held out whole."
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from labelwood.data.copies import copies_together
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import MANY_COPIES, copies_of, group_numbers, is_missing, listed
+from labelwood.data.groups import group_numbers, is_missing, listed
 from labelwood.errors import DataError
 from labelwood.labelspace.classes import understood
 from labelwood.tagger.learning import Lesson
@@ -69,20 +70,7 @@ def held_together(
     given = of_rows if groups is None else groups
     if given is not None:
         return group_numbers(given, len(rows)), ()
-    copies, share = copies_of(rows, y)
-    if share < MANY_COPIES:
-        return None, ()
-    told = f"{100 * share:.0f}% of the texts have an exact copy among the others"
-    if copies is None:
-        return None, (
-            f"{told}, and most labels stand with one text only: what is measured holds for such copies, and is "
-            "too good for new texts",
-        )
-    return copies, (
-        f"{told}; copies are held out together, so that "
-        "what is measured holds for new texts. Remove copies that mean nothing; --group (in Python groups=) says if "
-        "other rows belong together",
-    )
+    return copies_together(rows, y)
 
 
 def training_rows(texts: Any, labels: Any) -> tuple[Sequence[str], sparse.csr_matrix, tuple[str, ...]]:

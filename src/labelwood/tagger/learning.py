@@ -13,8 +13,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from labelwood.calibration.fit import calibration_of, enough_rows
+from labelwood.data.copies import groups_of_equals
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import LARGEST_SHARE, groups_of_equals
+from labelwood.data.groups import LARGEST_SHARE
 from labelwood.errors import DataError, ParamError
 from labelwood.features.tfidf import TfidfVectorizer
 from labelwood.features.tfidf_state import FittedTfidf

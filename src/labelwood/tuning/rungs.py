@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from labelwood.data.copies import copies_of
 from labelwood.data.dataset import Dataset
-from labelwood.data.groups import LARGEST_SHARE, copies_of, group_numbers, stretches
+from labelwood.data.groups import LARGEST_SHARE, group_numbers, stretches
 from labelwood.data.keyed_random import keyed_order
 from labelwood.errors import DataError
 
