@@ -9,6 +9,7 @@ from scipy import sparse
 import labelwood
 from labelwood.calibration.fit import calibrated
 from labelwood.calibration.held_out import parts_of
+from labelwood.errors import DataError
 from labelwood.models.ensemble import cross_fitting, left_out, network
 from labelwood.models.ensemble.cross_fitting import Lessons, held_parts, trained_sides
 from labelwood.models.ensemble.left_out import lesson_rows
@@ -220,6 +221,26 @@ def test_few_large_groups_can_be_held_out(data, monkeypatch):
         kept = groups != groups[held[0]]
         assert state.trained_on.label_counts.tolist() == np.bincount(data.y[kept].indices, minlength=N_LABELS).tolist()
         assert (state.predict(data.x[held], 2).labels >= 0).any()
+
+
+@pytest.mark.parametrize("ranker_rows", [100, 200])  # one part of lessons, and three
+@pytest.mark.parametrize("n_groups", [2, 4, 10])
+def test_every_ranker_of_large_groups_has_lessons(data, monkeypatch, ranker_rows, n_groups):
+    """One part of lessons would be of one group, and the ranker without this group would have learnt from nothing."""
+    monkeypatch.setattr("labelwood.calibration.held_out.ENOUGH_OF_SLOW", N_ROWS)
+    given = checked_input(data, groups=np.arange(N_ROWS) % n_groups)
+    for seed in range(3):
+        settings = Ensemble(**{**SETTINGS, "ranker_rows": ranker_rows, "seed": seed})._settings()
+        seen = lessons_of_rankers(monkeypatch)
+        parts = parts_of(Ensemble, settings, given)
+        for held, state in zip(parts, Ensemble._train_without(settings, given, parts), strict=True):
+            assert np.isfinite(state.predict(data.x[held], 2).scores).all()
+        assert min(y.shape[0] for y in seen) >= 0.2 * ranker_rows
+
+
+def test_lessons_of_the_rows_that_are_held_out_alone_are_refused():
+    with pytest.raises(DataError, match="leave the ranker nothing to learn from"):
+        left_out.shares_of_parts(np.arange(50), [np.arange(60), np.arange(60, 90)])
 
 
 def test_the_same_probabilities_for_any_threads(data):

@@ -23,7 +23,7 @@ _NO_PART = ("data", "out", "threads", "memory", "cluster", "resume", "force", "j
 
 
 def identity_of(data: Path, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes two runs the same one: the options given, and what the data and other files hold, wherever they are."""
+    """What makes two runs the same one: the options given, and what data and other files hold, wherever they are."""
     given = {
         name.rstrip("_"): _by_content(value)
         for name, value in options.items()

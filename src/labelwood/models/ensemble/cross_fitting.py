@@ -399,7 +399,10 @@ def held_parts(
     order = np.random.default_rng(seed).permutation(n_rows)
     if n_rows >= _ONE_PART * ranker_rows:
         (held,) = stretches(order, ranker_rows, 1, groups)
-        return [(np.sort(held[:ranker_rows]), np.setdiff1d(order, held))]  # of a large group some rows are enough
+        asked = np.sort(held[:ranker_rows])  # of a large group some rows are enough
+        # Lessons of one group alone would leave none where that group is held out.
+        if groups is None or (groups[asked] != groups[asked[0]]).any():
+            return [(asked, np.setdiff1d(order, held))]
     thirds = [order[number::_PARTS] for number in range(_PARTS)]
     if groups is not None:
         thirds = stretches(order, -(-n_rows // _PARTS), _PARTS, groups)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from labelwood.errors import DataError
 from labelwood.models.ensemble.cross_fitting import held_parts, learnt, trained_sides
 from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.params import EnsembleParams
@@ -32,6 +33,27 @@ def lesson_rows(settings: EnsembleParams, n_rows: int, groups: Ints | None = Non
     return np.concatenate([held for held, _ in held_parts(n_rows, settings.ranker_rows, settings.seed, groups)])
 
 
+def shares_of_parts(rows: Ints, parts: Sequence[Ints]) -> list[Ints]:
+    """The numbers of the parts that share a ranker; rows: those that there are lessons about.
+
+    As few rankers as MOST_LEFT_OUT allows, but more where large groups would leave one of them few lessons. DataError
+    if one has none.
+    """
+
+    def left(share: Ints) -> npt.NDArray[np.bool_]:
+        return ~np.isin(rows, np.concatenate([parts[number] for number in share]))
+
+    fewest = max(1, math.ceil(np.isin(rows, np.concatenate(parts)).mean() / MOST_LEFT_OUT))
+    for n_rankers in range(min(fewest, len(parts)), len(parts)):
+        shares = np.array_split(np.arange(len(parts)), n_rankers)
+        if min(left(share).mean() for share in shares) >= 1 - 2 * MOST_LEFT_OUT:
+            return shares
+    alone = [np.array([number]) for number in range(len(parts))]
+    if min(left(share).sum() for share in alone) < 2:
+        raise DataError("groups: they are so few and large that held-out ones leave the ranker nothing to learn from")
+    return alone
+
+
 def ranked_without(
     settings: EnsembleParams,
     planned: Mapping[str, PlannedMember],
@@ -48,10 +70,10 @@ def ranked_without(
     for number, (held, kept) in enumerate(held_parts(n_rows, settings.ranker_rows, settings.seed, data.groups)):
         fewer = np.setdiff1d(kept, parts[number % len(parts)])
         of_lessons.append((held, fewer if 2 * len(fewer) > len(kept) else kept))  # a part may be one large group
-    learned = learnt(settings, planned, data, like, of_lessons)
     rows = np.concatenate([held for held, _ in of_lessons])
-    n_rankers = max(1, math.ceil(np.isin(rows, np.concatenate(parts)).mean() / MOST_LEFT_OUT))
-    for share in np.array_split(np.arange(len(parts)), min(n_rankers, len(parts))):
+    shares = shares_of_parts(rows, parts)
+    learned = learnt(settings, planned, data, like, of_lessons)
+    for share in shares:
         taught = ~np.isin(rows, np.concatenate([parts[number] for number in share]))
         data.progress.step("ranker", 0, 1)
         first, ranker = learned.lessons.take(taught).rankers(settings)
