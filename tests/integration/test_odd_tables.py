@@ -222,3 +222,27 @@ def test_an_id_that_many_rows_share_names_none(cli, tmp_path):
     new = [["customer 1", "hot tea", "drink"], ["customer 1", "cold tea", "drink"]]
     done = cli("learn", folder, table(tmp_path / "b.csv", ["id", "title", "tags"], new))
     assert "2 new rows, 0 corrected" in done.out
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags"),
+    [
+        (r"['C:\Users']", [r"C:\Users"]),  # no escape that Python knows
+        (r"['\x' 'b']", [r"\x", "b"]),
+        ("[a\rb, c]", ["a b", "c"]),
+        ("{a\r\nb}", ["a b"]),
+        (f"[{'a' * 140_000},b]", ["a" * 140_000, "b"]),
+    ],
+)
+def test_lists_that_only_look_like_those_of_a_language_are_cut_at_commas(tmp_path, cell, tags):
+    data = lw.read(table(tmp_path / "rows.csv", ["text", "labels"], [["one", cell], ["two", cell]]))
+    assert tags_of(data) == [tags, tags]
+
+
+@pytest.mark.parametrize("cell", ["['a\0b']", "[" + "1" * 5000 + "]", "[1 " + "1" * 5000 + "]"])
+def test_lists_of_nothing_usable_are_no_traceback(tmp_path, cell):
+    path = table(tmp_path / "rows.csv", ["text", "labels"], [["one", cell], ["two", cell]])
+    try:
+        assert lw.read(path).n_rows == 2
+    except DataError as error:
+        assert "rows.csv, line 2: a label" in str(error)

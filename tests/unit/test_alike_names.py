@@ -51,3 +51,8 @@ def test_the_most_similar_are_kept_as_squared_cosines():
         first = np.argsort(np.argsort(-full[row], kind="stable")) < MOST_ALIKE
         wanted = np.where(first & (full[row] >= LEAST_ALIKE), full[row] ** 2, 0)
         np.testing.assert_allclose(found[row], wanted, rtol=1e-4)
+
+
+def test_one_name_is_like_no_other():
+    assert name_vectors(["one tag"], 1) is None
+    assert name_vectors(["one tag", "two tags"], 1) is not None

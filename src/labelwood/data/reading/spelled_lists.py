@@ -12,7 +12,7 @@ from typing import Any
 _QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 # NumPy puts no commas between texts; Python would read 'a' 'b' as one text.
 _NUMPY_TEXTS = re.compile(rf"\[\s*{_QUOTED}(?:\s+{_QUOTED})*\s*\]")
-_NUMPY_NUMBERS = re.compile(r"\[\s*\d+(?:\s+\d+)*\s*\]")
+_NUMPY_NUMBERS = re.compile(r"\[\s*\d{1,18}(?:\s+\d{1,18})*\s*\]")
 _ANGLED = re.compile(r"(?:\s*<[^<>]+>)+\s*")
 _EMPTY_SETS = ("set()", "frozenset()")
 
@@ -22,7 +22,9 @@ Lists = Callable[[str], list[Any]]
 def list_in_cell(text: str) -> list[Any] | None:
     """The list that [...] spells out in JSON, or as Python or NumPy print it (pandas writes such); None if neither."""
     if _NUMPY_TEXTS.fullmatch(text):
-        return [ast.literal_eval(item) for item in re.findall(_QUOTED, text)]
+        items = [(_literal(item), item) for item in re.findall(_QUOTED, text)]
+        # What looks like an escape may be none, as in a path of Windows.
+        return [item[1:-1] if value is None else value for value, item in items]
     if _NUMPY_NUMBERS.fullmatch(text):
         return [int(item) for item in text[1:-1].split()]
     try:
@@ -62,8 +64,11 @@ def _bracketed(text: str) -> list[Any]:
         return [value]
     if isinstance(value, (list, tuple, set)):
         return list(value)
-    inner = text[1:-1].strip()
-    return next(csv.reader([inner.replace("\n", " ")], skipinitialspace=True)) if inner else []
+    inner = re.sub(r"[\r\n]", " ", text[1:-1].strip())
+    try:
+        return next(csv.reader([inner], skipinitialspace=True)) if inner else []
+    except csv.Error:  # an item is longer than csv takes
+        return inner.split(",")
 
 
 def _literal(text: str) -> Any:

@@ -52,6 +52,8 @@ def alike_unseen(
 
 def name_vectors(label_names: Sequence[str], n_threads: int | None) -> sparse.csr_matrix | None:
     """(n_labels, n_runs): tf-idf of runs of characters in the usual names, of length 1; None if names share none."""
+    if len(label_names) < 2:
+        return None
     names = [without_namespace(without_qualifier(usual_name(names))) for names in label_names]
     vectorizer = TfidfVectorizer(
         analyzer="char_wb", ngram_range=(3, 5), min_df=2, sublinear_tf=True, n_threads=n_threads
