@@ -13,6 +13,7 @@ from scipy import sparse
 from labelwood.errors import DataError, ParamError
 
 PAD = -1
+USUAL_K = 5  # how many labels a row is answered with unless told
 # More answers than labels are padding, 8 bytes for each place of each row: a convenience up to here, a slip beyond.
 MOST_PADDED = 10_000
 # What a repr shows: a page of a notebook at most.

@@ -198,7 +198,7 @@ def test_without_kept_rows_examples_still_answer(tmp_path):
 
 
 def test_large_rows_are_not_kept_unless_asked(monkeypatch):
-    monkeypatch.setattr("labelwood.tagger.tagger.MOST_KEPT_BYTES", 100)
+    monkeypatch.setattr("labelwood.tagger.training.MOST_KEPT_BYTES", 100)
     assert trained().fitted_.rows is None
     assert trained(keep_rows=True).fitted_.rows is not None
     with pytest.raises(ParamError, match="keep_rows must be True, False or None, but is 'yes'"):

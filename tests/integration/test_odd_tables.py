@@ -243,7 +243,7 @@ def test_lists_of_nothing_usable_are_told_or_one_label(tmp_path):
     def rows(cell):
         return table(tmp_path / "rows.csv", ["text", "labels"], [["one", cell], ["two", cell]])
 
-    with pytest.raises(DataError, match="rows.csv, line 2: a label holds a NUL character"):
+    with pytest.raises(DataError, match=r"rows\.csv, line 2: a label holds a NUL character"):
         lw.read(rows("['a\0b']"))
     for cell in ("[" + "1" * 5000 + "]", "[1 " + "1" * 5000 + "]"):  # longer numbers than Python reads
         assert lw.read(rows(cell)).label_names == (cell[1:-1],)

@@ -20,7 +20,7 @@ from labelwood.features import two_passes
 from labelwood.labelspace import pifa
 from labelwood.models.linear import training_parts
 from labelwood.scratch import Scratch, in_memory, sparing
-from labelwood.tagger import tagger
+from labelwood.tagger import training
 
 
 @pytest.fixture(autouse=True)
@@ -205,7 +205,7 @@ def test_a_tagger_within_memory_is_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(two_passes, "SLICE", 700)
     rows = make_texts(400, seed=3)
     whole = lw.Tagger("linear-tree", n_threads=1).fit(rows).fitted_.state()[1]
-    monkeypatch.setattr(tagger, "BYTES_OF_CHARACTER", 1 << 20)  # as if the texts were long
+    monkeypatch.setattr(training, "BYTES_OF_CHARACTER", 1 << 20)  # as if the texts were long
     memory = 1 << 30
     sliced = lw.Tagger("linear-tree", n_threads=1).fit(rows, memory=memory).fitted_.state()[1]
     assert sorted(whole) == sorted(sliced)

@@ -15,7 +15,7 @@ from labelwood.server.problems import Problem
 from labelwood.server.schemas import GivenLabel, PredictRequest, Reason, RowAnswer
 from labelwood.server.served import Answers, ServedModel
 from labelwood.tagger.tagger import Tagger
-from labelwood.topk import PAD
+from labelwood.topk import PAD, USUAL_K
 
 if TYPE_CHECKING:
     from labelwood.server.app import App
@@ -42,9 +42,6 @@ def check_rows(app: App, kind: str, rows: Sequence[Any], most: int) -> None:
         for number, text in enumerate(rows):
             if len(text) > longest:
                 raise Problem(413, f"texts, row {number}: {len(text)} characters; at most {longest} are taken")
-
-
-USUAL_K = 5
 
 
 @dataclass(slots=True)

@@ -4,73 +4,46 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.calibration.fit import calibration_of, enough_rows
 from labelwood.calibration.fitted import FittedCalibration
-from labelwood.calibration.rule import Assignment
 from labelwood.data.dataset import Dataset
-from labelwood.data.fingerprint import texts_fingerprint
-from labelwood.data.groups import listed
 from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
 from labelwood.features.bag import BagVectorizer
 from labelwood.features.tfidf import TfidfVectorizer
-from labelwood.features.tokens import as_read
 from labelwood.hub import hub_name, model_card, upload
 from labelwood.labelspace import names as naming
 from labelwood.metrics.evaluate import evaluate
 from labelwood.models.base import PROBABLE_LABELS, SCORED_AT, Model
-from labelwood.models.fit_input import checked_input
-from labelwood.models.registry import AUTO, model_class, recommended_model
-from labelwood.params import Params
+from labelwood.models.registry import AUTO, model_class
 from labelwood.progress import SILENT, Progress
-from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.load import read_manifest
 from labelwood.storage.save import save_folder
-from labelwood.storage.steps import scratch_of_run
-from labelwood.tagger.concepts import as_concepts, notes_about, opened, spoken, with_concepts
-from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, restored_tagger, vectorizer_class
+from labelwood.tagger.fitted import FittedTagger, restored_tagger, vectorizer_class
 from labelwood.tagger.given import (
     check_as_many,
     checked_texts,
-    held_together,
     labels_for,
     lesson_of,
     named_labels,
     texts_of,
-    training_rows,
 )
-from labelwood.tagger.kept_rows import NAME_ID, NO_ID, KeptRows, group_hashes, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.label_changes import LabelRow, changed_labels, label_table
-from labelwood.tagger.language_choice import chosen_words, words_by_script
 from labelwood.tagger.learning import Learnt, learned
-from labelwood.tagger.markup_choice import MARKUP, reads_markup
-from labelwood.tagger.name_rows import NO_NAMES, check_may_learn, name_rows, names_help
-from labelwood.tagger.named_rows import named_rows
 from labelwood.tagger.reasons import TagReason
-from labelwood.topk import TopK
+from labelwood.tagger.settings import TaggerSettings
+from labelwood.tagger.training import trained
+from labelwood.topk import USUAL_K, TopK
 from labelwood.vocabulary.rules import RULES, checked_rule
 from labelwood.vocabulary.vocabulary import Vocabulary
 
-# Measured on a fifth of the training rows of CookingStackExchange and EURLEX57K (its first 8,000 rows), one-vs-all,
-# P@5: leaving out words that occur once -0.5 and +0.2; pairs of words as well -0.3 and -0.2, at six times the training
-# time; plain counts in place of their logarithm -0.1 and 0.0. So: single words, all of them, sublinear.
-FEATURES_FOR_TAGGING: Mapping[str, Any] = {"sublinear_tf": True}
 Vectorizer = TfidfVectorizer | BagVectorizer
-USUAL_K = 5
-ONE_VS_ALL, LINEAR_TREE = "one-vs-all", "linear-tree"
-BYTES_OF_CHARACTER = 4  # of a text while its words are counted: some 8 for a word, and 8 for its value
-_OF_MODEL = ("model", "seed", "n_threads", "features", "model_params")
-_OWN = (*_OF_MODEL, "assign", "keep_rows", "lang", "vocabulary", "name_rows")
-# Training rows are kept for later corrections unless they are told to, or take more bytes than this.
-MOST_KEPT_BYTES = 100_000_000
+_OWN = tuple(field.name for field in fields(TaggerSettings))
 
 
 class Tagger(Estimator):
@@ -131,7 +104,8 @@ class Tagger(Estimator):
         """The parameters by name; deep: also those of the model ("model__C") and the features ("features__min_df")."""
         values = {name: getattr(self, name) for name in _OWN}
         if deep:
-            values |= nested("model", self._model_values()) | nested("features", self._feature_values())
+            settings = self._settings()
+            values |= nested("model", settings.model_values()) | nested("features", settings.feature_values())
         return values
 
     def set_params(self, **parameters: Any) -> Tagger:
@@ -147,7 +121,7 @@ class Tagger(Estimator):
                 known = ", ".join((*_OWN, "model__*", "features__*"))
                 raise ParamError(f"Tagger: unknown parameter {name!r} (known: {known})")
             if owner == "features":
-                self._vectorizer_type().Parameters.check_names({key: value}, "Tagger, features")
+                self._settings().vectorizer_type.Parameters.check_names({key: value}, "Tagger, features")
                 self.features = {**(self.features or {}), key: value}
             elif isinstance(self.model, Model):
                 self.model.set_params(**{key: value})
@@ -157,20 +131,8 @@ class Tagger(Estimator):
                 self.model_params = {**(self.model_params or {}), key: value}
         return self
 
-    def _model_values(self) -> dict[str, Any]:
-        if isinstance(self.model, Model):
-            return self.model.get_params()
-        declared = Params if self.model == AUTO else model_class(self.model).Parameters
-        return {**declared.defaults(), "seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})}
-
-    def _feature_values(self) -> dict[str, Any]:
-        kind = self._vectorizer_type()
-        usual = {} if kind is BagVectorizer else FEATURES_FOR_TAGGING
-        return {**kind.Parameters.defaults(), **usual, "n_threads": self.n_threads, **(self.features or {})}
-
-    def _vectorizer_type(self) -> type[TfidfVectorizer] | type[BagVectorizer]:
-        name = self.model.name if isinstance(self.model, Model) else self.model
-        return TfidfVectorizer if name == AUTO else vectorizer_class(name)
+    def _settings(self) -> TaggerSettings:
+        return TaggerSettings(**self.get_params(deep=False))
 
     # training
 
@@ -191,106 +153,10 @@ class Tagger(Estimator):
         the model may take beside the data; see Model.fit. With `assign`, fewer than 50 labelled texts are too few to
         hold some out: `calibration_` is then None.
         """
-        rule = None if self.assign is None else Assignment.parse(self.assign)
-        originals, y, label_names = training_rows(texts, labels)
-        groups = None if groups is None else listed(groups)
-        for name in ("keep_rows", "name_rows"):
-            if getattr(self, name) not in (None, True, False):
-                raise ParamError(f"Tagger: {name} must be True, False or None, but is {getattr(self, name)!r}")
-        if self.model != AUTO:
-            self._new_model(AUTO)  # a wrong name or parameter is told before the texts are worked through
-        else:
-            self._check_auto_params()
-        kind = self._vectorizer_type()
-        kind.Parameters.checked(self._feature_values(), kind.__name__)
-        naming.name_ids(label_names)
-        markup, about_markup = reads_markup(originals, self.features or {})
-        rows = as_read(originals, markup)  # all trials, too, take what a reader sees
-        numbers, about_copies = held_together(texts, groups, rows, y)
-        vocabulary = opened(self.vocabulary)
-        if vocabulary is not None:
-            vocabulary = spoken(vocabulary, self.lang, rows)
-        features, notes = self._chosen_features(rows, y, numbers, progress)
-        features, notes = {**features, MARKUP: False}, (*notes, *about_markup, *about_copies)
-        seen, n_texts = texts_fingerprint(originals, y, label_names), len(rows)
-        if vocabulary is not None:
-            y, label_names, about_names = as_concepts(y, label_names, vocabulary)
-            notes = (*notes, *about_names)
-        n_labels = len(label_names)
-        alike = self._new_model(LINEAR_TREE)  # or one-vs-all: about names they are alike
-        check_may_learn(alike, self.name_rows)
-        learns_names = bool(self.name_rows)
-        if self.name_rows is None and alike.may_learn_from_names():
-            progress.step("trying label names", 0, 0)
-            named = name_rows(label_names, vocabulary)
-            learns_names, note = names_help(rows, y, named, features, self.seed, numbers)
-            notes = (*notes, note) if learns_names else notes
-        by_name = learns_names or alike.finds_by_name(n_texts)
-        if vocabulary is not None:
-            notes = (*notes, *notes_about(label_names, vocabulary, by_name=by_name))
-            if by_name:
-                y, label_names = with_concepts(y, label_names, vocabulary)
-        names = name_rows(label_names, vocabulary) if learns_names else NO_NAMES
-        if names:
-            rows, originals = (*rows, *names.texts), (*originals, *names.texts)
-            y = sparse.vstack([y, names.y(y.shape[1])], format="csr")
-            if numbers is not None:  # every name is alone
-                numbers = np.concatenate([numbers, n_texts + np.arange(len(names))])
-        vectorizer = kind(**features)
-        progress.step("turning texts into features", 0, len(rows))
-        with sparing(_scratch_for(rows, memory)):
-            x = vectorizer.fit_transform(rows)
-        words = vectorizer.fitted_.of_markup() if markup else vectorizer.fitted_
-        progress.step("turning texts into features", len(rows), len(rows))
-        # Concepts without a text make labels many: on 20,000 titles of YSO-Finna-en (36,180 concepts) a tree took a
-        # tenth of the time of one-vs-all, and was more precise.
-        many = names and y.shape[1] > n_labels
-        model = self._new_model(LINEAR_TREE if many else recommended_model(y.shape[1], x.nnz))
-        texts_too = rows if model.reads_texts or model.takes_texts else None
-        of_rows = None if numbers is None else numbers.tolist()
-        data_rows = named_rows(words, vocabulary, x, y, label_names, texts_too, of_rows)
-        model.fit(data_rows, memory=memory, progress=progress)
-        kept = tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in originals) if model.explains_by_rows else None
-        calibration = None
-        if rule is not None:
-            data, are_texts = checked_input(data_rows, progress=progress), np.arange(len(rows)) < n_texts
-            if enough_rows(data.take(np.flatnonzero(are_texts))):
-                with sparing(model._scratch(model._settings(), data, memory)):
-                    calibration = calibration_of(model, data, rule, are_texts if names else None)
-        ids = texts.row_ids if isinstance(texts, Dataset) else None
-        of_rows = texts.groups if isinstance(texts, Dataset) and texts.groups is not None else groups
-        self._fitted = FittedTagger(
-            words,
-            model.fitted_,
-            kept,
-            calibration,
-            seen,
-            self._kept_rows(x, y, originals, ids, of_rows, n_texts),
-            vocabulary=vocabulary,
-            name_counts=names.counts(y.shape[1]) if names else None,
+        self._fitted, self.notes_ = trained(
+            self._settings(), texts, labels, groups=groups, memory=memory, progress=progress
         )
-        self.notes_ = (*notes, *model.notes_)
         return self
-
-    def _kept_rows(
-        self,
-        x: Any,
-        y: Any,
-        texts: Sequence[str],
-        ids: Sequence[str] | None,
-        groups: Sequence[Any] | None,
-        n_texts: int,
-    ) -> KeptRows | None:
-        """The training rows for later corrections, if they are to be kept; behind n_texts are names of labels."""
-        if self.keep_rows is False or (self.keep_rows is None and kept_bytes(x, y) > MOST_KEPT_BYTES):
-            return None
-        hashes = np.full(len(texts), NAME_ID, np.uint64)
-        hashes[:n_texts] = NO_ID if ids is None else id_hashes(ids)
-        of_groups = None
-        if groups is not None:
-            of_groups = np.full(len(texts), NO_ID, np.uint64)
-            of_groups[:n_texts] = group_hashes(groups)
-        return KeptRows.of(x, y, text_hashes(texts), hashes, groups=of_groups)
 
     def learn(
         self,
@@ -333,51 +199,6 @@ class Tagger(Estimator):
     def label_table(self) -> list[LabelRow]:
         """Every label with its rows and its state: "in use", "new", "retired", "forbidden", "merged into ..."."""
         return label_table(self.fitted_)
-
-    def _check_auto_params(self) -> None:
-        """ParamError for a parameter that one of the models behind "auto" lacks: which it will be is not known yet."""
-        for name in (ONE_VS_ALL, LINEAR_TREE):
-            known = model_class(name).Parameters.ranges()
-            lacking = next((given for given in self.model_params or {} if given not in known), None)
-            if lacking is not None:
-                either = f"{AUTO!r} may be {ONE_VS_ALL} or {LINEAR_TREE}"
-                raise ParamError(f"Tagger: {name} has no parameter {lacking!r}, and {either}: name the model")
-
-    def _new_model(self, recommended: str) -> Model[Any, Any]:
-        """An untrained model with checked settings; recommended: what "auto" stands for."""
-        if isinstance(self.model, Model):
-            model = type(self.model)(**self.model.get_params())
-            if model.n_threads is None:
-                model.n_threads = self.n_threads
-        else:
-            name = recommended if self.model == AUTO else self.model
-            given = {"seed": self.seed, "n_threads": self.n_threads, **(self.model_params or {})}
-            model = model_class(name)(**given)
-        model.Parameters.checked(model.get_params(), type(model).__name__)
-        return model
-
-    def _chosen_features(
-        self, rows: Sequence[str], y: sparse.csr_matrix, groups: npt.NDArray[np.int64] | None, progress: Progress
-    ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """(parameters of the vectorizer, what there is to say about them); with a language, its words are chosen."""
-        features = self._feature_values()
-        # A model with views of the texts has the letters already, and looks for label names among the words.
-        letters = self.model == AUTO or not self._new_model(AUTO).takes_texts
-        if self.lang is None:
-            if not letters or self._vectorizer_type() is BagVectorizer:
-                return features, ()
-            return words_by_script(rows, features, self.features or {})
-        if self._vectorizer_type() is BagVectorizer:
-            raise ParamError(f"Tagger: lang works with tf-idf features, and {self.model!r} counts plain words")
-        if features["stems"] is not None:
-            raise ParamError(f"Tagger: lang is {self.lang!r} and features has stems={features['stems']!r}; give one")
-        progress.step("choosing words", 0, 0)
-        # With a vocabulary there may be labels so many that the model is a tree.
-        pairs = self.model == AUTO and self.vocabulary is None
-        features, note = chosen_words(
-            rows, y, features, self.lang, self.seed, letters=letters, pairs=pairs, groups=groups
-        )
-        return features, (note,)
 
     # what was learnt
 
@@ -587,10 +408,3 @@ class Tagger(Estimator):
         tags.target_tags.multi_output = True
         tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.sparse = True, False, False
         return tags
-
-
-def _scratch_for(texts: Sequence[str], memory: int | None) -> Scratch | None:
-    """Where the rows of texts go if counting them all at once may take more than half of the memory."""
-    if memory is None or BYTES_OF_CHARACTER * sum(len(text) for text in texts) <= memory / 2:
-        return current_scratch()
-    return scratch_of_run()
