@@ -3,7 +3,8 @@
     python benchmarks/quality/ensemble.py CVE-Products YSO-Finna-en --rows validation
 
 Data sets lie in $LABELWOOD_DATA. Validation rows are 3,000 of the training rows; the rest is trained on. One thread,
-CPU seconds.
+CPU seconds. `--splits` runs the ten random splits that a data set lists (trSplit file) in place of the given rows, or
+ten of the same sizes drawn here where it lists none, and prints their mean.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 import labelwood
+from labelwood.report.papers.rows import splits
 from labelwood.topk import TopK
 
 KS = (1, 3, 5, 10)
@@ -43,7 +46,12 @@ def main() -> None:
     parser.add_argument("--favour", type=float, nargs="*", default=[], help="what the trained ranker gives so dialled")
     parser.add_argument("--single", type=int, default=0, help="so many rows are asked one at a time, too")
     parser.add_argument("--alone", action="store_true", help="without the three trees to compare with")
+    parser.add_argument("--splits", action="store_true", help="the ten random splits")
     options = parser.parse_args()
+    if options.splits:
+        for name in options.data:
+            judge_splits(name, labelwood.Ensemble.Parameters.parse(options.set, "ensemble"))
+        return
     for name in options.data:
         train, test = read_data(name, options.features)
         if options.rows == "validation":
@@ -71,6 +79,21 @@ def main() -> None:
             tell_unseen(top, train, test)
         if options.single:
             ask_one_by_one(model, test, options.single)
+
+
+def judge_splits(name: str, given: dict[str, Any]) -> None:
+    """Prints the figures of every random split of a data set with feature files, their mean and deviation."""
+    folder = Path(os.environ["LABELWOOD_DATA"]) / name
+    names, words = listed_names(folder), lines(folder / "vocab.txt.gz")
+    found = []
+    for split, parts in enumerate(splits(folder, 10)):
+        train, test = (replace(part, label_names=names, feature_names=words) for part in (parts.train, parts.test))
+        top = judge(f"{name}, split {split}", labelwood.Ensemble(n_threads=1, **given), train, test)
+        figures = labelwood.evaluate(top, test.y, train_y=train.y, ks=KS)
+        found.append([figures[metric] for metric in METRICS])
+    means, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+    told_means = " / ".join(f"{mean:.2f} +- {sd:.2f}" for mean, sd in zip(means, spread, strict=True))
+    print(f"{name}, mean of {len(found)} splits: {told_means}", flush=True)
 
 
 def tell_unseen(top: TopK, train: labelwood.Dataset, test: labelwood.Dataset) -> None:
