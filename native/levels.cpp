@@ -13,7 +13,7 @@ struct Level {
 };
 
 #define LW_KERNELS(level) \
-    {#level, level::solve, level::score_block, level::score_feature_rows, level::score_chosen, level::ask_for_words, level::ask_for_codes, level::at_least, level::put_best_keys, level::reached_by, level::add_up, level::sparse_row_times, level::dense_rows_times, level::adam_row, \
+    {#level, level::solve, level::score_block, level::score_feature_rows, level::score_chosen, level::ask_for_words, level::ask_for_codes, level::at_least, level::put_best_keys, level::best_key, level::reached_by, level::add_up, level::sparse_row_times, level::dense_rows_times, level::adam_row, \
      level::hs_train, level::hs_add_rows, level::hs_margin, level::dots, level::gathered_dots, level::byte_row_times, level::byte_lines_times, level::add_masked_trees}
 
 #ifdef LW_PORTABLE_ONLY

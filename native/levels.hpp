@@ -24,6 +24,7 @@ struct Kernels {
     void (*ask_for_codes)(const WeightBlocks&, std::int64_t, const Query&);
     int (*at_least)(const float*, int, float, std::uint8_t*);
     void (*put_best_keys)(std::uint64_t*, int, const std::uint64_t*, int);
+    int (*best_key)(const std::uint64_t*, int);
     float (*reached_by)(const float*, int, int);
     int (*add_up)(const Scored*, int, std::int32_t*, float*);
     void (*sparse_row_times)(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);
@@ -50,6 +51,7 @@ struct Kernels {
     void ask_for_codes(const WeightBlocks&, std::int64_t, const Query&);                                        \
     int at_least(const float*, int, float, std::uint8_t*);                                                      \
     void put_best_keys(std::uint64_t*, int, const std::uint64_t*, int);                                         \
+    int best_key(const std::uint64_t*, int);                                                                    \
     float reached_by(const float*, int, int);                                                                   \
     int add_up(const Scored*, int, std::int32_t*, float*);                                                      \
     void sparse_row_times(const std::int32_t*, const float*, std::int64_t, const DenseTable&, float*);          \

@@ -11,8 +11,10 @@
 namespace lw {
 namespace {
 
-// Up to so many labels and nodes lie in order, which answers all questions at once; more in heaps.
+// Up to so many labels and nodes lie in order, which answers all questions at once; more in heaps. Up to so many nodes are no heap
+// yet: to look through all of them for the best takes less than to keep one.
 constexpr std::int64_t kMostInOrder = 128;
+constexpr std::size_t kMostLookedThrough = 256;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 // The best keys in order, best first; 0 where there is none. Room for `n` of them, and some more for whole vectors.
@@ -49,16 +51,7 @@ public:
         }
     }
     Frontier take_best() {
-        RankKey best;
-        if (in_order_) {
-            best = ordered_.take_best();
-        } else {
-            make_heap();
-            std::pop_heap(nodes_.begin(), nodes_.end());
-            --n_in_heap_;
-            best = nodes_.back();
-            nodes_.pop_back();
-        }
+        const RankKey best = in_order_ ? ordered_.take_best() : best_of_nodes();
         taken_one();
         return {score_of(best), number_of(best)};
     }
@@ -75,6 +68,18 @@ public:
     static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 private:
+    RankKey best_of_nodes() {
+        if (n_in_heap_ == 0 && nodes_.size() <= kMostLookedThrough) {
+            std::swap(nodes_[static_cast<std::size_t>(kernels().best_key(nodes_.data(), static_cast<int>(nodes_.size())))], nodes_.back());
+        } else {
+            make_heap();
+            std::pop_heap(nodes_.begin(), nodes_.end());
+            --n_in_heap_;
+        }
+        const RankKey best = nodes_.back();
+        nodes_.pop_back();
+        return best;
+    }
     // The nodes that were put since the last was taken go into the heap together: a wide node brings many at once.
     void make_heap() {
         if (2 * n_in_heap_ < nodes_.size()) {

@@ -49,6 +49,15 @@ void put_best_keys(std::uint64_t* keys, int n_keys, const std::uint64_t* fresh, 
     }
 }
 
+// The place of the best of n keys, the first of equal ones; n is at least 1.
+int best_key(const std::uint64_t* keys, int n) {
+    std::uint64_t best = keys[0];
+    for (int i = 1; i < n; ++i) best = best < keys[i] ? keys[i] : best;
+    int place = 0;
+    while (keys[place] != best) ++place;
+    return place;
+}
+
 // A number that at least k of the n numbers reach, near the k-th best of them; minus infinity if it finds none. k is at most 32.
 float reached_by(const float* numbers, int n, int k) {
     // Numbers that are no numbers reach nothing. The k-th best of the groups' largest ones is reached by k groups.
