@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "levels.hpp"
 
@@ -116,36 +115,41 @@ private:
             n_features_ += value != 0;
         }
         length_ = squares > 0 ? std::sqrt(squares) : 1;
-        room_.touched_rows.clear();
         const std::int64_t* starts = near.starts;
-        const auto n_postings = [&](std::int32_t place) {
-            const std::int32_t column = asked_.rows.columns[begin_ + place];
-            return starts[column + 1] - starts[column];
-        };
-        room_.rare_first.resize(static_cast<std::size_t>(features_end_ - begin_));
-        std::iota(room_.rare_first.begin(), room_.rare_first.end(), 0);
-        std::stable_sort(room_.rare_first.begin(), room_.rare_first.end(),
-                         [&](std::int32_t a, std::int32_t b) { return n_postings(a) < n_postings(b); });
+        // Rarest columns first, of equally rare ones those of smaller numbers.
+        room_.rare_first.clear();
+        for (std::int64_t q = begin_; q < features_end_; ++q) {
+            const std::int32_t column = asked_.rows.columns[q];
+            room_.rare_first.emplace_back(starts[column + 1] - starts[column], q);
+        }
+        std::sort(room_.rare_first.begin(), room_.rare_first.end());
         std::int64_t left = near.most_postings;
-        for (const std::int32_t place : room_.rare_first) {
-            const std::int64_t q = begin_ + place;
+        std::size_t n_touched = 0;
+        for (const auto& [n_postings, q] : room_.rare_first) {
             const float value = static_cast<float>(asked_.rows.values[q] / length_);
             if (value == 0.0f) continue;
-            if ((left -= n_postings(place)) < 0) break;
+            if ((left -= n_postings) < 0) break;
             const std::int32_t column = asked_.rows.columns[q];
             const float step = value * near.scale[column];
+            if (room_.touched_rows.size() < n_touched + static_cast<std::size_t>(n_postings)) room_.touched_rows.resize(n_touched + static_cast<std::size_t>(n_postings));
+            float* const sums = room_.near_sums.data();
+            std::int32_t* const touched = room_.touched_rows.data();
+            const std::int8_t* const values = near.values + starts[column];
             const std::uint8_t* code = near.codes + near.code_starts[column];
             std::int64_t row = -1;
-            for (std::int64_t p = starts[column]; p < starts[column + 1]; ++p) {
+            for (std::int64_t p = 0; p < n_postings; ++p) {
                 row += 1 + next_code(code);
+                const float sum = sums[row];
+                touched[n_touched] = static_cast<std::int32_t>(row);
                 // A sum that comes back to 0 lets a row in twice: the second time it is 0 and is left out below.
-                if (room_.near_sums[row] == 0.0f) room_.touched_rows.push_back(static_cast<std::int32_t>(row));
-                room_.near_sums[row] += step * static_cast<float>(near.values[p]);
+                n_touched += sum == 0.0f;  // no jump: nobody could predict it
+                sums[row] = sum + step * static_cast<float>(values[p]);
             }
         }
         room_.best.resize(near.n_near);
         TopKHeap heap(room_.best.data(), near.n_near);
-        for (const std::int32_t row : room_.touched_rows) {
+        for (std::size_t i = 0; i < n_touched; ++i) {
+            const std::int32_t row = room_.touched_rows[i];
             const float sum = room_.near_sums[row];
             if (sum > 0.0f && !(heap.full() && sum < heap.worst())) heap.offer(sum, row);
             room_.near_sums[row] = 0.0f;

@@ -1,6 +1,7 @@
 // What every side says about the labels that it proposes for a row, as one table of candidates for the ranker.
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "models/ensemble/byte_table.hpp"
@@ -134,7 +135,8 @@ struct CandidateRoom {
     std::vector<std::int32_t> labels;  // the candidates of the last row
     float closest = 0;                 // the cosine of its most similar training row
     std::vector<float> table;          // (n candidates, n columns)
-    std::vector<std::int32_t> items, rare_first;
+    std::vector<std::int32_t> items;
+    std::vector<std::pair<std::int64_t, std::int64_t>> rare_first;  // entries of a feature's column, the feature's place
     std::vector<double> sums, second_sums;
     std::vector<float> shown;               // the table of the candidates that are looked at twice
     std::vector<std::int32_t> places;
