@@ -12,12 +12,13 @@ struct Level {
     bool supported;
 };
 
-#define LW_KERNELS(level) \
-    {#level, level::solve, level::score_block, level::score_feature_rows, level::score_chosen, level::ask_for_words, level::ask_for_codes, level::at_least, level::put_best_keys, level::best_key, level::reached_by, level::add_up, level::sparse_row_times, level::dense_rows_times, level::adam_row, \
+// The scores of blocks may be of another level than the rest.
+#define LW_KERNELS(name, blocks, level) \
+    {#name, level::solve, blocks::score_block, blocks::score_feature_rows, level::score_chosen, blocks::ask_for_words, blocks::ask_for_codes, level::at_least, level::put_best_keys, level::best_key, level::reached_by, level::add_up, level::sparse_row_times, level::dense_rows_times, level::adam_row, \
      level::hs_train, level::hs_add_rows, level::hs_margin, level::dots, level::gathered_dots, level::byte_row_times, level::byte_lines_times, level::add_masked_trees}
 
 #ifdef LW_PORTABLE_ONLY
-Level levels[] = {{LW_KERNELS(portable), true}};
+Level levels[] = {{LW_KERNELS(portable, portable, portable), true}};
 #else
 bool has_v3() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
@@ -28,9 +29,10 @@ bool has_v4() {
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 Level levels[] = {
-    {LW_KERNELS(v2), true},
-    {LW_KERNELS(v3), has_v3()},
-    {LW_KERNELS(v4), has_v4()},
+    {LW_KERNELS(v2, v2, v2), true},
+    {LW_KERNELS(v3, v3, v3), has_v3()},
+    {LW_KERNELS(v4, v4, v4), has_v4()},
+    {LW_KERNELS(v4vbmi2, v4vbmi2, v4), has_v4() && __builtin_cpu_supports("avx512vbmi2")},
 };
 #endif
 #undef LW_KERNELS

@@ -40,15 +40,19 @@ struct Kernels {
     void (*add_masked_trees)(const MaskedTrees&, std::int64_t, std::int64_t, const float*, double*);
 };
 
-#define LW_DECLARE_LEVEL(name)                                                                                  \
+#define LW_DECLARE_BLOCKS(name)                                                                                 \
     namespace name {                                                                                            \
-    int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
     void score_block(const WeightBlocks&, std::int64_t, const Query&, float*);                                  \
     void score_feature_rows(const WeightBlocks&, const FeatureRows&, const Query&, float*, float*);             \
-    void score_chosen(const WeightBlocks&, const FeatureRows&, const Query&, const ChosenChildren&,             \
-                      const ChosenRoom&, float*);                                                               \
     void ask_for_words(const WeightBlocks&, std::int64_t, const Query&);                                        \
     void ask_for_codes(const WeightBlocks&, std::int64_t, const Query&);                                        \
+    }
+#define LW_DECLARE_LEVEL(name)                                                                                  \
+    LW_DECLARE_BLOCKS(name)                                                                                     \
+    namespace name {                                                                                            \
+    int solve(const SolveTask&, const SolveOptions&, const SolveScratch&);                                      \
+    void score_chosen(const WeightBlocks&, const FeatureRows&, const Query&, const ChosenChildren&,             \
+                      const ChosenRoom&, float*);                                                               \
     int at_least(const float*, int, float, std::uint8_t*);                                                      \
     void put_best_keys(std::uint64_t*, int, const std::uint64_t*, int);                                         \
     int best_key(const std::uint64_t*, int);                                                                    \
@@ -73,8 +77,10 @@ LW_DECLARE_LEVEL(portable)
 LW_DECLARE_LEVEL(v2)
 LW_DECLARE_LEVEL(v3)
 LW_DECLARE_LEVEL(v4)
+LW_DECLARE_BLOCKS(v4vbmi2)
 #endif
 #undef LW_DECLARE_LEVEL
+#undef LW_DECLARE_BLOCKS
 
 const Kernels& kernels();
 // The names of the levels this CPU can run, slowest first.

@@ -1,4 +1,6 @@
 // The scores of one row under all classifiers of a block.
+#include <type_traits>
+
 #include "models/linear/blocks.hpp"
 #include "models/linear/feature_rows.hpp"
 #include "simd.hpp"
@@ -99,12 +101,47 @@ inline __m512 weights_at(const Halves& halves, int at) {
 }
 #endif
 
+#if defined(__AVX512VBMI2__)
+// Bytes by a bitmap, 64 children at a time; those without a weight get 0, which changes no sum, for none is -0. False if the row is
+// so near the end that eight bytes of the bitmap may not be read.
+inline bool add_mapped_bytes(const std::uint8_t* bitmap, const std::int8_t* weights, int n, const RowSizes& sizes, std::uint64_t readable, float value, float* scores) {
+    if (static_cast<std::uint64_t>(sizes.row(n)) + 8 > readable) return false;
+    const __m512 v = _mm512_set1_ps(value);
+    const int n_children = sizes.n_children;
+    int used = 0;
+    for (int c = 0; c < n_children; c += 64) {
+        std::uint64_t bits;
+        __builtin_memcpy(&bits, bitmap + (c >> 3), 8);
+        if (n_children - c < 64) bits &= (1ull << (n_children - c)) - 1;
+        const int before = used;
+        used += count_bits(bits);
+        if (used > n) return true;
+        const __m512i packed = _mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, static_cast<unsigned>(used - before)), weights + before);
+        const __m512i spread = _mm512_maskz_expand_epi8(bits, packed);
+        // The masked forms with all lanes: GCC 12 warns of the plain ones.
+        const __m128i parts[4] = {_mm512_maskz_extracti32x4_epi32(0xf, spread, 0), _mm512_maskz_extracti32x4_epi32(0xf, spread, 1),
+                                  _mm512_maskz_extracti32x4_epi32(0xf, spread, 2), _mm512_maskz_extracti32x4_epi32(0xf, spread, 3)};
+        for (int j = 0; j < 4; ++j) {
+            if (c + 16 * j >= n_children) break;
+            const __m512 w = _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, parts[j]));
+            float* to = scores + c + 16 * j;
+            _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), _mm512_mul_ps(v, w)));
+        }
+    }
+    return true;
+}
+#endif
+
 // Children by a bitmap. n: weights there are; a damaged bitmap that names more ends there. readable: bytes that may be read
-// from the bitmap on.
+// from the bitmap on. Not inline: most rows list their children, and the loop over them needs the registers.
 template <class Weights>
-inline void add_mapped(const std::uint8_t* bitmap, const Weights& weights, int n, const RowSizes& sizes, std::uint64_t readable, float value, float* scores) {
+__attribute__((noinline)) void add_mapped(const std::uint8_t* bitmap, const Weights& weights, int n, const RowSizes& sizes, std::uint64_t readable, float value, float* scores) {
     const int n_children = sizes.n_children;
     int used = 0, c = 0;
+#if defined(__AVX512VBMI2__)
+    if constexpr (std::is_same_v<Weights, const std::int8_t*>)
+        if (add_mapped_bytes(bitmap, weights, n, sizes, readable, value, scores)) return;
+#endif
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
     // Sixteen weights are read wherever one is, and a bitmap that ends with a byte by two.
     const bool roomy = static_cast<std::uint64_t>(sizes.row(n)) + 16 * static_cast<std::uint64_t>(sizes.weight) <= readable;
@@ -148,10 +185,10 @@ inline std::uint64_t bytes_before(const std::uint8_t* codes, int r, std::uint64_
     // Sums of eight codes each: those of all weights in the low halves, those of listed children in the high ones.
     const __m512i weights = _mm512_sad_epu8(_mm512_maskz_mov_epi8(~full, some), nothing);
     const __m512i listed = _mm512_sad_epu8(_mm512_maskz_mov_epi8(~named, some), nothing);
-    alignas(64) std::uint64_t parts[8];
-    _mm512_store_si512(parts, _mm512_add_epi64(weights, _mm512_maskz_slli_epi64(0xff, listed, 32)));
-    std::uint64_t both = 0;
-    for (const std::uint64_t part : parts) both += part;
+    const __m512i parts = _mm512_add_epi64(weights, _mm512_maskz_slli_epi64(0xff, listed, 32));
+    const __m256i four = _mm256_add_epi64(_mm512_maskz_extracti64x4_epi64(0xf, parts, 0), _mm512_maskz_extracti64x4_epi64(0xf, parts, 1));
+    const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
+    const std::uint64_t both = static_cast<std::uint64_t>(_mm_cvtsi128_si64(two)) + static_cast<std::uint64_t>(_mm_extract_epi64(two, 1));
     n_weights = both & 0xffffffffu;
     n_listed = both >> 32;
 #else
