@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -44,11 +46,16 @@ def unchecked_rows(
     """A matrix of arrays that a kernel made: rows with rising columns. scipy's checks would cost more than a query."""
     if len(values) > np.iinfo(np.int32).max:
         return sparse.csr_matrix((values, columns, starts), shape=shape, copy=False)
-    matrix = sparse.csr_matrix(shape, dtype=np.float32)
+    matrix = copy(_empty_row(shape[1])) if shape[0] == 1 else sparse.csr_matrix(shape, dtype=np.float32)
     matrix.data, matrix.indices, matrix.indptr = values, columns, starts.astype(np.int32)
     matrix.has_sorted_indices = True
     matrix.has_canonical_format = True
     return matrix
+
+
+@lru_cache(maxsize=16)
+def _empty_row(n_columns: int) -> sparse.csr_matrix:
+    return sparse.csr_matrix((1, n_columns), dtype=np.float32)
 
 
 def restored_matrix(

@@ -350,19 +350,37 @@ class Sides:
         columns = column_ids(rows)[begin:] - np.int32(first)
         return unchecked_rows(rows.data[begin:], columns, np.array([0, len(columns)]), (1, rows.shape[1] - first))
 
-    def _answer(self, rows: sparse.csr_matrix, model: int, k: int, n_threads: int | None) -> TopK:
-        """The k best labels that one of the models gives each row."""
-        asked = self.models[model]
-        if rows.shape[0] != 1 or not isinstance(asked, FittedLinearTree):
-            return asked.predict(self.seen(rows, model), k, n_threads)
-        # One row: a matrix of its own would cost more than the answer.
-        begin, end = self._columns[model]
-        first, last = np.searchsorted(rows.indices, (begin, end))
-        columns = rows.indices[first:last] - np.int32(begin)
-        labels, scores = asked.query(columns, rows.data[first:last], k)
-        top = empty(1, k)
-        top.labels[0, : len(labels)], top.scores[0, : len(labels)] = labels, scores
-        return top
+    def _answers(self, rows: sparse.csr_matrix, k: int, n_threads: int | None) -> tuple[Int32, Floats]:
+        """(labels, scores), both (n, models * k): the k best labels that each of the models gives each row."""
+        if rows.shape[0] == 1:
+            return self._answers_of_one(rows, k, n_threads)
+        answers = [model.predict(self.seen(rows, place), k, n_threads) for place, model in enumerate(self.models)]
+        answers += self._of_networks(rows, k, n_threads)
+        return np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])
+
+    def _answers_of_one(self, rows: sparse.csr_matrix, k: int, n_threads: int | None) -> tuple[Int32, Floats]:
+        """The same for one row: matrices of their own would cost more than the answers."""
+        together = empty(1, k * len(self.model_names))
+        labels, scores = together.labels[0], together.scores[0]
+        for place, model in enumerate(self.models):
+            if isinstance(model, FittedLinearTree):
+                begin, end = self._columns[place]
+                first, last = rows.indices.searchsorted((begin, end))
+                best, said = model.query(rows.indices[first:last] - np.int32(begin), rows.data[first:last], k)
+            else:
+                top = model.predict(self.seen(rows, place), k, n_threads)
+                best, said = top.labels[0], top.scores[0]
+            labels[place * k : place * k + len(best)], scores[place * k : place * k + len(best)] = best, said
+        for place, top in enumerate(self._of_networks(rows, k, n_threads), start=len(self.models)):
+            labels[place * k : (place + 1) * k], scores[place * k : (place + 1) * k] = top.labels[0], top.scores[0]
+        return together.labels, together.scores
+
+    def _of_networks(self, rows: sparse.csr_matrix, k: int, n_threads: int | None) -> list[TopK]:
+        """The k best labels that each network gives each row."""
+        answers = [] if self.network is None else [self.network.best(rows, k, n_threads)]
+        if self.dense_network is not None:
+            answers.append(self.dense_network.best(self._vectors(rows), k, n_threads))
+        return answers
 
     @property
     def widths(self) -> list[int]:
@@ -389,15 +407,8 @@ class Sides:
     def _asked(self, rows: sparse.csr_matrix, n_threads: int | None) -> Asked:
         """The rows and the models' answers to them, as the kernels take them."""
         k = min(MODEL_LABELS, len(self.label_counts))
-        answers = [self._answer(rows, model, k, n_threads) for model in range(len(self.models))]
-        if self.network is not None:
-            answers.append(self.network.best(rows, k, n_threads))
-        if self.dense_network is not None:
-            answers.append(self.dense_network.best(self._vectors(rows), k, n_threads))
-        labels, scores = answers[0].labels, answers[0].scores
-        if len(answers) > 1:
-            labels, scores = np.hstack([top.labels for top in answers]), np.hstack([top.scores for top in answers])
+        labels, scores = self._answers(rows, k, n_threads)
         return (
-            row_pointers(rows), column_ids(rows), rows.data, self._first_said, labels, scores, len(answers),
+            row_pointers(rows), column_ids(rows), rows.data, self._first_said, labels, scores, len(self.model_names),
             n_threads or 0,
         )  # fmt: skip
