@@ -1,6 +1,7 @@
 #include "features/splitter.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 #include "features/unicode.hpp"
@@ -162,6 +163,25 @@ void Splitter::find_padded_words(std::string_view text) {
     }
     if (!after_space) gap();
     starts_.push_back(static_cast<std::uint32_t>(out - buffer));
+}
+
+void Splitter::count_padded_words() {
+    constexpr std::uint32_t none = 0xffffffffu;
+    words_.clear();
+    const std::size_t mask = std::bit_ceil(2 * gaps_.size() + 2) - 1;
+    word_slots_.assign(mask + 1, none);
+    for (std::size_t i = 0; i + 1 < gaps_.size(); ++i) {
+        pulse_.beat();
+        const std::size_t first = gaps_[i], last = gaps_[i + 1] + 1;
+        const std::string_view bytes(buffer_.get() + starts_[first], starts_[last] - starts_[first]);
+        std::size_t slot = static_cast<std::size_t>(token_hash(bytes)) & mask;
+        while (word_slots_[slot] != none && words_[word_slots_[slot]].bytes != bytes) slot = (slot + 1) & mask;
+        if (word_slots_[slot] == none) {
+            word_slots_[slot] = static_cast<std::uint32_t>(words_.size());
+            words_.push_back({first, last, bytes, 0});
+        }
+        ++words_[word_slots_[slot]].times;
+    }
 }
 
 }  // namespace lw

@@ -55,10 +55,31 @@ public:
         }
     }
 
+    // The same tokens in another order: emit(const TokenKey&, how often). Those inside a word that a text repeats come once.
+    template <class Emit>
+    void split_counted(std::string_view text, Emit&& emit) {
+        if (rules_.analyzer != Analyzer::chars_in_words) return split(text, [&](const TokenKey& key) { emit(key, 1u); });
+        starts_.clear();
+        find_padded_words(text);
+        count_padded_words();
+        for (const PaddedWord& word : words_) {
+            pulse_.beat();
+            emit_padded([&](const TokenKey& key) { emit(key, word.times); }, word.first, word.last);
+        }
+    }
+
 private:
+    // From one space to behind the other, in starts_.
+    struct PaddedWord {
+        std::size_t first, last;
+        std::string_view bytes;
+        std::uint32_t times;
+    };
+
     void find_words(std::string_view text);         // buffer_: words joined by single spaces; starts_: the words
     void find_chars(std::string_view text);         // buffer_: the text; starts_: its characters
     void find_padded_words(std::string_view text);  // the same, one space around every word; gaps_: the spaces
+    void count_padded_words();                      // words_: every padded word, once
     char* room_for(std::string_view text);
 
     // Every run of min_n..max_n units; `gap` bytes (the joining space) are left off the end.
@@ -93,6 +114,8 @@ private:
     std::size_t buffer_size_ = 0;
     std::vector<std::uint32_t> starts_;
     std::vector<std::size_t> gaps_;
+    std::vector<PaddedWord> words_;
+    std::vector<std::uint32_t> word_slots_;  // a hash table of words_
     Pulse pulse_;
 };
 

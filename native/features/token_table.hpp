@@ -264,28 +264,36 @@ class Pipeline {
 public:
     explicit Pipeline(const TokenTable& table) : table_(table) {}
 
-    template <class Use>  // use(key), the bytes must live until flush
-    void push(const TokenKey& key, Use&& use) {
+    template <class Use>  // use(key, times), the bytes must live until flush
+    void push(const TokenKey& key, std::uint32_t times, Use&& use) {
         waiting_[in_ % kSize] = key;
+        times_[in_ % kSize] = times;
         table_.prefetch_slot(key.tag());
         if (in_ >= kStep) table_.prefetch_token(waiting_[(in_ - kStep) % kSize].tag());
         if (in_ >= 2 * kStep) table_.prefetch_bytes(waiting_[(in_ - 2 * kStep) % kSize].tag());
         ++in_;
-        if (in_ > 3 * kStep) use(waiting_[out_++ % kSize]);
+        if (in_ > 3 * kStep) hand_on(use);
     }
 
     template <class Use>
     void flush(Use&& use) {
-        while (out_ < in_) use(waiting_[out_++ % kSize]);
+        while (out_ < in_) hand_on(use);
         in_ = out_ = 0;
     }
 
 private:
     static constexpr std::size_t kSize = 32, kStep = 8;
 
+    template <class Use>
+    void hand_on(Use&& use) {
+        const std::size_t place = out_++ % kSize;
+        use(waiting_[place], times_[place]);
+    }
+
     const TokenTable& table_;
     std::size_t in_ = 0, out_ = 0;
     std::array<TokenKey, kSize> waiting_{};
+    std::array<std::uint32_t, kSize> times_{};
 };
 
 }  // namespace lw

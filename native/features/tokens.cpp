@@ -24,11 +24,9 @@ struct RowPlace {
 std::uint64_t packed(std::uint32_t id, std::uint32_t count) { return static_cast<std::uint64_t>(id) << 32 | count; }
 
 std::uint32_t id_of(std::uint64_t pair) { return static_cast<std::uint32_t>(pair >> 32); }
-std::uint32_t id_of(std::uint32_t id) { return id; }
 
 // Sorts by id: longer rows byte by byte, as ids of a usual vocabulary need only 2-3 passes.
-template <class Item>
-void sort_by_id(std::vector<Item>& row, std::vector<Item>& spare, std::uint32_t max_id) {
+void sort_by_id(std::vector<std::uint64_t>& row, std::vector<std::uint64_t>& spare, std::uint32_t max_id) {
     if (row.size() < 100) {
         std::sort(row.begin(), row.end());
         return;
@@ -36,9 +34,9 @@ void sort_by_id(std::vector<Item>& row, std::vector<Item>& spare, std::uint32_t 
     spare.resize(row.size());
     for (int shift = 0; shift < 32 && max_id >> shift > 0; shift += 8) {
         std::array<std::uint32_t, 257> place{};
-        for (const Item item : row) ++place[(id_of(item) >> shift & 0xff) + 1];
+        for (const std::uint64_t item : row) ++place[(id_of(item) >> shift & 0xff) + 1];
         std::partial_sum(place.begin(), place.end(), place.begin());
-        for (const Item item : row) spare[place[id_of(item) >> shift & 0xff]++] = item;
+        for (const std::uint64_t item : row) spare[place[id_of(item) >> shift & 0xff]++] = item;
         row.swap(spare);
     }
 }
@@ -51,19 +49,19 @@ struct Share {
     // Counts a text; each token remembers its place in the current row, so a row needs no table of its own.
     void count(std::string_view text) {
         const std::size_t start = pairs.size();
-        const auto add = [&](const TokenKey& key) {
+        const auto add = [&](const TokenKey& key, std::uint32_t times) {
             const std::uint32_t id = table.find_or_add(key);
             Token& token = table[id];
             const std::size_t place = start + token.place;
             if (token.place != TokenTable::kNone && place < pairs.size() && pairs[place].id == id) {
-                ++pairs[place].count;
+                pairs[place].count += times;
             } else {
                 token.place = static_cast<std::uint32_t>(pairs.size() - start);
                 ++token.n_rows;
-                pairs.push_back({id, 1});
+                pairs.push_back({id, times});
             }
         };
-        splitter.split(text, [&](const TokenKey& key) { pipeline.push(key, add); });
+        splitter.split_counted(text, [&](const TokenKey& key, std::uint32_t times) { pipeline.push(key, times, add); });
         pipeline.flush(add);
     }
 
@@ -229,14 +227,14 @@ int threads_for(std::int64_t n_texts, int n_threads) {
     return static_cast<int>(std::clamp<std::int64_t>(useful, 1, n_threads));
 }
 
-// Rows whose columns are known while the text is read: read(splitter, text, found) appends the column of every token.
+// Rows whose columns are known while the text is read: read(splitter, text, found) appends the columns and counts of tokens, packed.
 template <class Read>
 CountRows fixed_columns(const Texts& texts, const TokenRules& rules, std::uint32_t max_id, int n_threads, Read&& read) {
     const auto n_texts = static_cast<std::int64_t>(texts.size());
     n_threads = threads_for(n_texts, n_threads);
     struct Local {
         Splitter splitter;
-        std::vector<std::uint32_t> found, spare;
+        std::vector<std::uint64_t> found, spare;  // packed
         std::vector<Pair> pairs;
     };
     std::deque<Local> locals;
@@ -251,11 +249,12 @@ CountRows fixed_columns(const Texts& texts, const TokenRules& rules, std::uint32
         read(local.splitter, texts[row], local.found);
         sort_by_id(local.found, local.spare, max_id);
         const std::size_t start = local.pairs.size();
-        for (const std::uint32_t id : local.found) {
-            if (local.pairs.size() > start && local.pairs.back().id == id) {
-                ++local.pairs.back().count;
+        for (const std::uint64_t some : local.found) {
+            const auto times = static_cast<std::uint32_t>(some);
+            if (local.pairs.size() > start && local.pairs.back().id == id_of(some)) {
+                local.pairs.back().count += times;
             } else {
-                local.pairs.push_back({id, 1});
+                local.pairs.push_back({id_of(some), times});
             }
         }
         places[row] = {static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(local.pairs.size() - start), start};
@@ -337,22 +336,24 @@ CountedTokens count_tokens(const Texts& texts, const TokenRules& rules, const To
 }
 
 CountRows look_up_tokens(const Texts& texts, const TokenRules& rules, const TokenTable& vocabulary, int n_threads) {
-    using Found = std::vector<std::uint32_t>;
+    using Found = std::vector<std::uint64_t>;
     return fixed_columns(texts, rules, vocabulary.size(), n_threads, [&](Splitter& splitter, std::string_view text, Found& found) {
         Pipeline pipeline(vocabulary);
-        const auto look_up = [&](const TokenKey& key) {
+        const auto look_up = [&](const TokenKey& key, std::uint32_t times) {
             const std::uint32_t id = vocabulary.find(key);
-            if (id != TokenTable::kNone) found.push_back(id);
+            if (id != TokenTable::kNone) found.push_back(packed(id, times));
         };
-        splitter.split(text, [&](const TokenKey& key) { pipeline.push(key, look_up); });
+        splitter.split_counted(text, [&](const TokenKey& key, std::uint32_t times) { pipeline.push(key, times, look_up); });
         pipeline.flush(look_up);
     });
 }
 
 CountRows hash_tokens(const Texts& texts, const TokenRules& rules, std::uint32_t n_buckets, int n_threads) {
-    using Found = std::vector<std::uint32_t>;
+    using Found = std::vector<std::uint64_t>;
     return fixed_columns(texts, rules, n_buckets, n_threads, [&](Splitter& splitter, std::string_view text, Found& found) {
-        splitter.split(text, [&](const TokenKey& key) { found.push_back(static_cast<std::uint32_t>(key.hash % n_buckets)); });
+        splitter.split_counted(text, [&](const TokenKey& key, std::uint32_t times) {
+            found.push_back(packed(static_cast<std::uint32_t>(key.hash % n_buckets), times));
+        });
     });
 }
 
