@@ -1,6 +1,7 @@
 #include "models/linear/tree_search.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -396,18 +397,45 @@ void score_roots(const ForestTree& tree, std::int64_t begin, std::int64_t end, Q
     std::sort(slice.order.begin(), slice.order.end());
 }
 
+// Adds up what the trees say of each label, in the order given, and leaves each label once, where it came first.
+void add_up(std::vector<Scored>& found, std::vector<std::int32_t>& slots) {
+    const auto mask = static_cast<std::uint32_t>(std::bit_ceil(2 * found.size()) - 1);
+    slots.assign(mask + 1, -1);
+    std::int32_t kept = 0;
+    for (const Scored one : found) {
+        std::uint32_t slot = static_cast<std::uint32_t>(one.label) * 0x9e3779b1u >> 7 & mask;
+        while (slots[slot] >= 0 && found[static_cast<std::size_t>(slots[slot])].label != one.label) slot = (slot + 1) & mask;
+        if (slots[slot] < 0) {
+            slots[slot] = kept;
+            found[static_cast<std::size_t>(kept++)] = one;
+        } else {
+            found[static_cast<std::size_t>(slots[slot])].score += one.score;
+        }
+    }
+    found.resize(static_cast<std::size_t>(kept));
+}
+
 // The k best labels by the sum of what the trees say of them, best first; returns how many. found: tree after tree.
-std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, std::vector<RankKey>& memory, std::int32_t* labels, float* scores) {
+std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_t k, SearchMemory& memory, std::int32_t* labels, float* scores) {
     const auto divisor = static_cast<float>(n_trees);
-    if (n_trees > 1 && found.size() <= kMostAddedUp && k <= kMostInOrder) {
-        // Looking each up among those before is faster than sorting them, and adds up in the same order.
-        std::int32_t names[kMostAddedUp];
-        float totals[kMostAddedUp];
-        RankKey sums[kMostAddedUp];
-        const int kept = kernels().add_up(found.data(), static_cast<int>(found.size()), names, totals);
-        for (int i = 0; i < kept; ++i) sums[i] = rank_key(totals[i] / divisor, names[i]);
-        KeysInOrder best(memory, k);
-        best.put(sums, kept);
+    if (n_trees > 1 && k <= kMostInOrder) {
+        KeysInOrder best(memory.ordered_labels, k);
+        std::int32_t kept = 0;
+        if (found.size() <= kMostAddedUp) {
+            // Looking each up among those before is faster than a table.
+            std::int32_t names[kMostAddedUp];
+            float totals[kMostAddedUp];
+            RankKey sums[kMostAddedUp];
+            kept = kernels().add_up(found.data(), static_cast<int>(found.size()), names, totals);
+            for (int i = 0; i < kept; ++i) sums[i] = rank_key(totals[i] / divisor, names[i]);
+            best.put(sums, kept);
+        } else {
+            add_up(found, memory.slots);
+            kept = static_cast<std::int32_t>(found.size());
+            memory.sums.clear();
+            for (const Scored& sum : found) memory.sums.push_back(rank_key(sum.score / divisor, sum.label));
+            best.put(memory.sums.data(), kept);
+        }
         const std::int32_t n = std::min(k, kept);
         for (std::int32_t j = 0; j < n; ++j) {
             labels[j] = number_of(best[j]);
@@ -416,16 +444,9 @@ std::int32_t merge(std::vector<Scored>& found, std::int32_t n_trees, std::int32_
         return n;
     }
     if (n_trees > 1) {
-        std::stable_sort(found.begin(), found.end(), [](const Scored& a, const Scored& b) { return a.label < b.label; });
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < found.size();) {
-            Scored sum = found[i];
-            for (++i; i < found.size() && found[i].label == sum.label; ++i) sum.score += found[i].score;
-            sum.score /= divisor;
-            found[kept++] = sum;
-        }
-        found.resize(kept);
-        const std::size_t wanted = std::min<std::size_t>(kept, static_cast<std::size_t>(k));
+        add_up(found, memory.slots);
+        for (Scored& sum : found) sum.score /= divisor;
+        const std::size_t wanted = std::min<std::size_t>(found.size(), static_cast<std::size_t>(k));
         std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(wanted), found.end(), better);
     }
     const std::int32_t n = std::min(k, static_cast<std::int32_t>(found.size()));
@@ -462,7 +483,7 @@ std::int32_t search_forest(const ForestTree* trees, std::int32_t n_trees, const 
         skip_filter(*trees[t].tree, own);
         for (std::int32_t j = 0; j < n; ++j) memory.merged.push_back({std::exp(memory.scores[j]), memory.labels[j]});
     }
-    return merge(memory.merged, n_trees, k, memory.search.ordered_labels, labels, scores);
+    return merge(memory.merged, n_trees, k, memory.search, labels, scores);
 }
 
 void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const SearchOptions& options, std::int64_t n_rows,
@@ -508,7 +529,7 @@ void search_forest_rows(const ForestTree* trees, std::int32_t n_trees, const Sea
             for (std::int64_t place = (r - begin) * n_trees; place < (r - begin + 1) * n_trees; ++place)
                 for (std::int64_t j = place * k_each; j < place * k_each + of_slice.n_found[static_cast<std::size_t>(place)]; ++j)
                     own.merged.push_back({std::exp(of_slice.scores[static_cast<std::size_t>(j)]), of_slice.labels[static_cast<std::size_t>(j)]});
-            merge(own.merged, n_trees, k, own.search.ordered_labels, labels + r * k, scores + r * k);
+            merge(own.merged, n_trees, k, own.search, labels + r * k, scores + r * k);
         }
     });
 }

@@ -52,7 +52,8 @@ struct Frontier {
 // Memory of one thread, kept between queries.
 struct SearchMemory {
     std::vector<Frontier> frontier, next;
-    std::vector<std::uint64_t> closed, ordered_nodes, ordered_labels;
+    std::vector<std::uint64_t> closed, ordered_nodes, ordered_labels, sums;
+    std::vector<std::int32_t> slots;  // a hash table of what the trees found
     std::vector<Scored> best, bound;
     std::vector<float> own_margins, room;
     std::vector<float> waiting;      // log scores of the nodes that wait longer
