@@ -1,4 +1,6 @@
 // The best few of many numbers, without a branch that depends on them: nobody could predict it.
+#include <algorithm>
+
 #include "simd.hpp"
 #include "topk.hpp"
 
@@ -51,6 +53,18 @@ void put_best_keys(std::uint64_t* keys, int n_keys, const std::uint64_t* fresh, 
 
 // The place of the best of n keys, the first of equal ones; n is at least 1.
 int best_key(const std::uint64_t* keys, int n) {
+#if defined(__AVX512F__)
+    __m512i most = _mm512_setzero_si512();
+    const auto part = [&](int begin) {
+        return _mm512_maskz_loadu_epi64(static_cast<__mmask8>(n - begin >= 8 ? 0xff : (1u << (n - begin)) - 1), keys + begin);
+    };
+    for (int i = 0; i < n; i += 8) most = _mm512_maskz_max_epu64(0xff, most, part(i));
+    std::uint64_t lanes[8];
+    _mm512_storeu_si512(lanes, most);
+    const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(*std::max_element(lanes, lanes + 8)));
+    for (int i = 0;; i += 8)
+        if (const unsigned same = _mm512_cmpeq_epu64_mask(part(i), wanted)) return i + __builtin_ctz(same);
+#endif
     std::uint64_t best = keys[0];
     for (int i = 1; i < n; ++i) best = best < keys[i] ? keys[i] : best;
     int place = 0;
