@@ -82,9 +82,9 @@ void top_k(const BlocksHolder& blocks, In<std::int64_t> indptr, In<std::int32_t>
     flat_top_k(blocks.view, n_rows, indptr.data(), indices.data(), data.data(), k, n_threads, labels.data(), margins.data());
 }
 
-// All classifiers of a small tree are scored together if that makes one block of at least so many, and if their weights come to
-// so many bytes a feature at most: otherwise opening the few nodes that matter is quicker.
-constexpr std::int64_t kNarrowLeaves = 4, kMostBytesTogether = 256;
+// All classifiers of a small tree with several blocks are scored together if their weights come to so many bytes a feature at
+// most: otherwise opening the few nodes that matter is quicker.
+constexpr std::int64_t kMostBytesTogether = 256;
 
 // A tree over the blocks, checked so that no search can leave it. most_together: the most classifiers of a
 // tree that is scored whole.
@@ -124,7 +124,7 @@ struct TreeHolder {
         for (std::int32_t child = 0; child < n_children(0); ++child)
             view.root_of_nodes = view.root_of_nodes && !view.is_label(first_child(0) + child);
         const std::int64_t n_all = blocks.view.child_start[blocks.view.n_blocks], n_bytes = blocks.view.payload_start[blocks.view.n_blocks];
-        const bool small = n_all <= most_together && n_all * kNarrowLeaves <= blocks.view.n_blocks * kMaxChildren && n_bytes <= kMostBytesTogether * blocks.view.n_features;
+        const bool small = n_all <= most_together && blocks.view.n_blocks > 1 && n_bytes <= kMostBytesTogether * blocks.view.n_features;
         const std::int64_t n_blocks = small ? blocks.view.n_blocks : first_block(1);
         // The rows of a single block lie in this order already.
         if (small || n_blocks > 1) rows = made_feature_rows(blocks.view, n_blocks, small);
