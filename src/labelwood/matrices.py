@@ -229,9 +229,9 @@ def _from_sparse(source: Any, dtype: Any, what: str) -> sparse.csr_matrix:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     # A matrix (not array) of our own, so that x[0] is a row and nothing of the caller's is shared but the arrays.
-    if type(matrix) is sparse.csr_matrix and matrix.indices.dtype == matrix.indptr.dtype == np.int32:
-        if len(matrix.data) == len(matrix.indices) == matrix.indptr[-1]:
-            return copy(matrix)  # what the constructor would make, but a query would feel its checks
+    plain = type(matrix) is sparse.csr_matrix and matrix.indices.dtype == matrix.indptr.dtype == np.int32
+    if plain and len(matrix.data) == len(matrix.indices) == matrix.indptr[-1]:
+        return copy(matrix)  # what the constructor would make, but a query would feel its checks
     return _csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
 
 

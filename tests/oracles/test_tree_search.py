@@ -321,8 +321,8 @@ def test_a_small_tree_scored_whole_answers_as_one_scored_node_by_node(level, wei
 
 @pytest.mark.parametrize("level", _native.simd_levels())
 def test_a_forest_adds_up_what_its_trees_say(level):
-    """By the vectors of few answers and by the sorting of many: the mean over the trees, ties to the smaller label."""
-    cases = [Searched(31, 120, 4, max_leaf, 2, n_rows=25) for max_leaf in (3, 10, 30)]
+    """In vectors for few answers, in a table for more, sorted for many: the mean of the trees, ties to the smaller."""
+    cases = [Searched(31, 150, 4, max_leaf, 2, n_rows=25) for max_leaf in (3, 10, 30)]
     for case in cases[1:]:  # other trees over the same rows
         case.x, case.y = cases[0].x, cases[0].y
         case.blocks, case.first_block = twin.train_tree(case.x, case.y, case.tree, prune=0.01)
@@ -343,14 +343,14 @@ def test_a_forest_adds_up_what_its_trees_say(level):
     kept = _native.simd_level()
     assert _native.use_simd_level(level)
     try:
-        for k, k_each in ((5, 10), (5, 21), (5, 22), (12, 120), (60, 60)):
+        for k, k_each in ((5, 10), (5, 21), (5, 22), (12, 150), (60, 60), (128, 150), (129, 150)):
             labels, scores = np.full((len(rows), k), -1, np.int32), np.zeros((len(rows), k), np.float32)
             forest.top_k(
                 rows.indptr, rows.indices, rows.data, 2, 0, 0, k_each, NOTHING, NOTHING, labels, scores,
                 np.zeros(len(rows), np.int32), 1,
             )  # fmt: skip
             for i in range(len(rows)):
-                mean = np.zeros(120)
+                mean = np.zeros(150)
                 for one in exact:
                     named = np.argsort(-one[i], kind="stable")[:k_each]
                     mean[named] += np.exp(one[i][named]) / 3

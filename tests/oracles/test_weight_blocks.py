@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelwood import _native
+from labelwood.models.linear.weight_blocks import WeightBlocks
 
 _spec = importlib.util.spec_from_file_location("linear_twin", Path(__file__).with_name("linear_twin.py"))
 twin = importlib.util.module_from_spec(_spec)
@@ -179,10 +180,13 @@ def test_trained_blocks_hold_at_most_256_classifiers_and_predict_as_their_dense_
         np.testing.assert_array_equal(margins, twin.best_k(found, k)[1])
 
 
-def test_every_level_gives_the_same_margins():
+@pytest.mark.parametrize("in_bytes", [False, True])
+def test_every_level_gives_the_same_margins(in_bytes):
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(500, 300)) * (rng.random((500, 300)) < rng.random((500, 1)))
     blocks = twin.encode(weights, rng.normal(size=300))
+    if in_bytes:
+        blocks = WeightBlocks(blocks.n_features, blocks.native.rebuilt(0.0, True, 1))
     x = (rng.normal(size=(5, 500)) * (rng.random((5, 500)) < 0.5)).astype(np.float32)
     kept, seen = _native.simd_level(), []
     for name in _native.simd_levels():

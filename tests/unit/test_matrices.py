@@ -46,6 +46,17 @@ def test_every_kind_gives_the_same_float32_csr(make):
     np.testing.assert_array_equal(matrix.toarray(), DENSE.astype(np.float32))
 
 
+def test_a_plain_csr_matrix_gives_its_arrays_in_a_matrix_of_their_own():
+    source = sparse.csr_matrix(DENSE.astype(np.float32))
+    made = as_features(source)
+    assert made is not source
+    assert np.shares_memory(made.data, source.data)
+    made.data = made.data * 2
+    made.has_canonical_format = False
+    np.testing.assert_array_equal(source.toarray(), DENSE.astype(np.float32))
+    assert source.has_canonical_format
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.float64, bool])
 def test_every_number_type_is_taken(dtype):
     source = DENSE.astype(dtype)

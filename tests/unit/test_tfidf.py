@@ -35,6 +35,16 @@ def test_names_and_vocabulary_are_in_column_order():
     assert made.n_rows_ == 4
 
 
+def test_characters_of_a_word_that_comes_again_count_each_time():
+    """Such words are looked up once: when counting, in a known vocabulary, and hashed."""
+    words = ["abab", "b", "abab", "état", "abab", "ab", "état"]
+    for extra in ({}, {"hashing": 512}):
+        made = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 4), use_idf=False, norm=None, **extra)
+        apart = made.fit_transform([*words, "other words"])[: len(words)].sum(axis=0)
+        np.testing.assert_array_equal(made.transform([" ".join(words)]).toarray(), apart)
+        np.testing.assert_array_equal(made.fit_transform([" ".join(words), *words, "other words"])[0].toarray(), apart)
+
+
 def test_use_idf_false_has_weights_of_one():
     np.testing.assert_array_equal(TfidfVectorizer(use_idf=False).fit(TEXTS).idf_, 1)
 
