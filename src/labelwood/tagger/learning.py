@@ -128,6 +128,7 @@ def learned(
     """
     begin = time.perf_counter()
     kept = state.kept
+    kept.check(len(state.label_names))
     renamed = _renamed(state, lesson.labels)
     lesson = _last_of_each(_with_own_ids(replace(lesson, labels=_answered_names(state, lesson.labels)), kept))
     replaced = _replaced(kept, lesson)
