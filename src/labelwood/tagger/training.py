@@ -145,7 +145,15 @@ def _chosen_features(settings: TaggerSettings, rows: _Rows, progress: Progress) 
     # With a vocabulary there may be labels so many that the model is a tree.
     pairs = settings.model == AUTO and settings.vocabulary is None
     chosen, note = chosen_words(
-        rows.texts, rows.y, features, settings.lang, settings.seed, letters=letters, pairs=pairs, groups=rows.groups
+        rows.texts,
+        rows.y,
+        features,
+        settings.lang,
+        settings.seed,
+        letters=letters,
+        pairs=pairs,
+        groups=rows.groups,
+        given=settings.features or (),
     )
     return chosen, (note,)
 
