@@ -50,6 +50,11 @@ def vectorizer_class(model_name: str) -> Vectorizers:
     return BagVectorizer if model_class(model_name).text_features == "bag" else TfidfVectorizer
 
 
+def beginnings(texts: Iterable[str]) -> tuple[str, ...]:
+    """What is shown of each text where rows are reasons."""
+    return tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in texts)
+
+
 @dataclass(frozen=True, eq=False)
 class FittedTagger:
     """What a tagger learnt: the words of its texts, the fitted model, and row texts where rows are reasons.
