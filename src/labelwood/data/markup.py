@@ -50,7 +50,7 @@ def html_text(page: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """What a reader sees of a text that may be HTML; a text without markup as it is."""
+    """What a reader sees of a text that may be HTML; a text without markup and soft hyphens as it is."""
     if "<" not in text and "&" not in text and SOFT_HYPHEN not in text:
         return text
     one_line = text.replace("\n", " ")
