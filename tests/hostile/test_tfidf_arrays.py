@@ -78,6 +78,11 @@ def test_missing_or_added_parts_are_refused():
         refused(arrays, {key: value for key, value in facts.items() if key != name}, "expected the facts")
 
 
+@pytest.mark.parametrize("facts", [None, 1.5, [[1]], [1], "x", {}])
+def test_facts_of_another_kind_are_refused(facts):
+    refused(saved()[0], facts, "expected the facts")
+
+
 def test_bucket_count_must_fit():
     arrays, facts = saved(hashing=8)
     facts["parameters"] = {**facts["parameters"], "hashing": 9}

@@ -74,6 +74,16 @@ def test_probabilities_are_those_of_new_groups(cli, table, tmp_path):
     assert figures[0] != figures[1]
 
 
+def test_lines_of_a_text_in_different_groups_are_not_joined(tmp_path):
+    lines = [f"text {n},{tag},{group}" for n in range(20) for tag, group in (("a", n), ("b", n), ("c", 100 + n))]
+    path = tmp_path / "rows.csv"
+    path.write_text("text,labels,thread\n" + "\n".join(lines) + "\n")
+    assert lw.read(path).n_rows == 20
+    data = lw.read(path, group="thread")
+    assert data.groups == tuple(str(group) for n in range(20) for group in (n, 100 + n))
+    assert [[data.label_names[label] for label in row.indices] for row in data.y[:2]] == [["a", "b"], ["c"]]
+
+
 @pytest.fixture
 def copies(tmp_path):
     """A table in which every text stands twice, with the same labels."""

@@ -178,7 +178,7 @@ def test_what_a_killed_train_left_is_removed_by_the_next(cli, jsonl, tmp_path):
 
 def first_train_ends_meanwhile(monkeypatch, cli, words):
     """Let another train end while this one still trains."""
-    from labelwood.cli import train as command
+    from labelwood.cli import training as command
 
     real = command.train
 

@@ -219,6 +219,14 @@ def test_explain_takes_a_row_of_a_file(cli, jsonl, tagger):
     one_line(cli("explain", tagger, "--data", jsonl, "--row", 6), "row 6 is outside 0..5")
 
 
+def test_a_text_that_gets_no_label_is_told(cli, jsonl, tmp_path, xmc):
+    assert cli("train", jsonl, "--model", "knn", "--out", tmp_path / "knn").code == 0
+    one_line(cli("explain", tmp_path / "knn", "zzz"), "the text gets no label, so there is none to explain; name one")
+    (tmp_path / "empty.txt").write_text("1 5 3\n0\n")
+    assert cli("train", xmc, "--model", "knn", "--out", tmp_path / "rows").code == 0
+    one_line(cli("explain", tmp_path / "rows", "--data", tmp_path / "empty.txt"), "row 0 gets no label")
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [

@@ -161,6 +161,20 @@ def test_what_is_said_about_words_counts_more_than_the_script():
     assert counted.notes_ == ()
 
 
+@pytest.mark.parametrize("lang", ["ja", "auto"])
+@pytest.mark.parametrize(
+    "features", [{"analyzer": "word"}, {"ngram_range": (1, 2)}, {"analyzer": "char", "ngram_range": (2, 4)}]
+)
+def test_words_that_are_asked_for_are_kept_for_any_script(lang, features):
+    tagger = labelwood.Tagger("one-vs-all", lang=lang, features=features).fit(JAPANESE * 4, LABELS * 4)
+    parameters = tagger.fitted_.words.parameters
+    assert parameters.analyzer == features.get("analyzer", "word")
+    assert parameters.ngram_range == features.get("ngram_range", (1, 1))
+    assert "three" not in tagger.notes_[0]
+    if lang == "ja":
+        assert tagger.notes_[0] == "words or letters as they were asked for"
+
+
 def test_vowel_signs_stay_in_their_words():
     hindi = ["शतरंज का खेल", "संगीत सुनने का यंत्र", "चित्र बनाने का साधन"]
     for lang in (None, "hi"):

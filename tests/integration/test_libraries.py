@@ -221,6 +221,23 @@ def test_names_stand_for_concepts(cli, vocabulary, tmp_path):
     assert cli("predict", tmp_path / "n", tmp_path / "ids.tsv", "-k", 1, "--include", "below:eläimet").code == 0
 
 
+def test_a_renamed_concept_is_chosen_as_before(vocabulary):
+    texts, labels = [text for text, _ in ROWS * 3], [[f"http://x/{n}" for n in names.split()] for _, names in ROWS * 3]
+    tagger = labelwood.Tagger("one-vs-all", vocabulary=vocabulary, n_threads=1).fit(texts, labels)
+    tagger.change_labels("rename", "koirat", "hounds")
+
+    def answered(**choices):
+        return {label for row in tagger.predict(texts, len(tagger.label_names), **choices) for label, _ in row}
+
+    everything = answered()
+    for choice in ("http://x/dogs", "Koirat", "hounds"):
+        assert answered(include=[choice]) == {"hounds"}
+        assert answered(exclude=[choice]) == everything - {"hounds"}
+    assert answered(include=["below:eläimet"]) == {"hounds", "http://x/animals", "http://x/cats"}
+    tagger.change_labels("add", "no concept", text="something else")
+    assert answered(include=["no concept"]) == {"no concept"}
+
+
 def test_a_tree_of_the_thesaurus(cli, vocabulary, corpus, asked, tmp_path):
     out = tmp_path / "tree"
     done = cli("train", corpus, "--tree", vocabulary, "--lang", "fi", "--out", out)

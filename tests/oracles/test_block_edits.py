@@ -159,3 +159,11 @@ def test_scales_must_fit():
     arrays = stored_as(blocks, "int8", 1).arrays
     with pytest.raises(ValueError, match="one scale for every classifier"):
         WeightBlocks(70, {**arrays, "scale": arrays["scale"][1:]})
+
+
+def test_blocks_of_two_formats_are_not_joined():
+    halves, _, _ = random_blocks(0, 20, 30, 0.5)
+    parts = [BlockRange(halves, 0, 1), BlockRange(stored_as(halves, "int8", 1), 0, 1)]
+    assert joined_blocks(30, parts[:1]).arrays.keys() == halves.arrays.keys()
+    with pytest.raises(ModelFileError, match="some have scales"):
+        joined_blocks(30, parts)

@@ -20,14 +20,6 @@ twin = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(twin)
 
 
-@pytest.fixture(params=_native.simd_levels())
-def level(request):
-    kept = _native.simd_level()
-    assert _native.use_simd_level(request.param)
-    yield request.param
-    assert _native.use_simd_level(kept)
-
-
 def made_blocks(seed, n_children, n_features, density, bytes_):
     rng = np.random.default_rng(seed)
     used = rng.random(n_features) < 0.5

@@ -14,14 +14,6 @@ twin = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(twin)
 
 
-@pytest.fixture(params=_native.simd_levels())
-def level(request):
-    before = _native.simd_level()
-    assert _native.use_simd_level(request.param)
-    yield request.param
-    _native.use_simd_level(before)
-
-
 def random_rows(seed, n_rows, n_columns, density=0.3):
     x = sparse.random(n_rows, n_columns, density, "csr", np.float32, random_state=seed)
     x.data -= 0.5

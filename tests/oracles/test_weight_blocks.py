@@ -17,15 +17,6 @@ twin = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(twin)
 
 
-@pytest.fixture(params=_native.simd_levels())
-def level(request):
-    """Each instruction level of this CPU in turn; the one in use comes back afterwards."""
-    kept = _native.simd_level()
-    assert _native.use_simd_level(request.param)
-    yield request.param
-    assert _native.use_simd_level(kept)
-
-
 def top_k(blocks, x, k, n_threads=1):
     rows = twin.csr_rows(x)
     labels, margins = np.full((x.shape[0], k), -1, np.int32), np.full((x.shape[0], k), -np.inf, np.float32)

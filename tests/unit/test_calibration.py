@@ -21,6 +21,7 @@ from labelwood.errors import DataError, ModelFileError, ParamError
 from labelwood.metrics.hits import hit_matrix
 from labelwood.metrics.reliability import reliability
 from labelwood.models.fit_input import checked_input
+from labelwood.models.registry import model_class
 from labelwood.topk import TopK
 
 
@@ -544,3 +545,12 @@ def test_damaged_facts_are_refused(change):
         FittedCalibration.restore(calibration.arrays(), {**calibration.facts(), **change}, counts)
     with pytest.raises(ModelFileError, match="its facts must be"):
         FittedCalibration.restore(calibration.arrays(), None, counts)
+
+
+@pytest.mark.parametrize("rule", ["f1", "f1-macro", "f1-sample", "precision=0.9", "recall=0.8", "count=2"])
+def test_where_nothing_is_answered_nothing_is_assigned(rule):
+    """Rows with nothing in common, which a model of neighbours has no answer for."""
+    x, y = sparse.identity(60, np.float32, "csr"), sparse.csr_matrix(np.ones((60, 1), np.float32))
+    calibration = calibrated(model_class("knn")(n_threads=1), x, y, rule)
+    assert calibration.held_out["labels_a_row"] == 0
+    assert (calibration.assigned(lw.TopK([[0]], [[1.0]])).labels == -1).all()

@@ -69,6 +69,9 @@ def test_bytes_that_are_cut_off_are_refused(n):
     [
         ({"shape": [2**50]}, "cannot hold"), ({"shape": [299]}, "does not hold"), ({"shape": [301]}, "does not hold"),
         ({"dtype": "object"}, "no such line"), ({"n_bytes": 10**9}, "cut off"), ({"name": "../a"}, "not made of"),
+        ({"dtype": ["int64"]}, "no such line"), ({"dtype": {}}, "no such line"), ({"name": ["a"]}, "name"),
+        ({"name": 5}, "name"), ({"shape": "300"}, "shape"), ({"shape": [300.0]}, "shape"),
+        ({"n_bytes": "9"}, "cut off"),
     ],
 )  # fmt: skip
 def test_a_table_that_lies_is_refused(change, what):

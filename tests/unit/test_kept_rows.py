@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import labelwood as lw
 from labelwood.errors import ModelFileError
 from labelwood.tagger.kept_rows import KeptRows, group_hashes, id_hashes, kept_bytes, no_rows, text_hashes
 
@@ -92,3 +93,27 @@ def test_facts_that_do_not_fit_are_refused(facts):
         KeptRows.restore(kept.arrays, facts)
     with pytest.raises(ModelFileError, match="missing"):
         KeptRows.restore({name: kept.arrays[name] for name in list(kept.arrays)[1:]}, kept.facts())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("y_columns", -1, "y has columns outside"),
+        ("y_columns", 3, "y has columns outside"),
+        ("numbers", -1, "numbers outside"),
+        ("numbers", np.iinfo(np.int64).max, "numbers outside"),
+    ],
+)
+def test_damaged_labels_and_numbers_are_refused_before_they_are_used(name, value, message):
+    x, y, texts = some()
+    kept = KeptRows.of(x, y, texts)
+    kept.check(3)
+    no_rows().check(0)
+    kept.arrays[name][-1] = value
+    with pytest.raises(ModelFileError, match=message):
+        kept.check(3)
+    tagger = lw.Tagger("one-vs-all", n_threads=1).fit(["one text", "two texts"], [["a"], ["b"]])
+    tagger.fitted_.kept.arrays[name][-1] = value
+    for use in (tagger.label_table, lambda: tagger.learn(["three texts"], [["c"]])):
+        with pytest.raises(ModelFileError, match=message):
+            use()

@@ -108,7 +108,7 @@ def test_no_mixture_takes_long():
         assert time.process_time() - begin < 0.5, unit
 
 
-@given(st.text(st.characters(exclude_characters="<&", exclude_categories=())))
+@given(st.text(st.characters(exclude_characters="<&\xad", exclude_categories=())))
 @settings(max_examples=200, deadline=None)
 def test_texts_without_signs_of_markup_are_the_same_object(text):
     assert without_markup(text) is text
@@ -241,3 +241,8 @@ def test_the_language_of_html_is_that_of_its_words():
     (why,) = words_choice(german, views=False)[1]
     assert "the texts look German" in why
     assert "German" not in words_choice(german, views=False, features={"markup": False})[1][0]
+
+
+@pytest.mark.parametrize("text", ["<p>Do\xadnau</p>", "Do&shy;nau", "Do\xadnau", "<p>Do\xad&#110;au</p>"])
+def test_a_soft_hyphen_is_not_seen_however_it_is_written(text):
+    assert without_markup(text) == "Donau"

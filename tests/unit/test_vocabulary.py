@@ -49,6 +49,16 @@ def thesaurus(tmp_path):
     return read(tmp_path, TURTLE, "t.ttl")
 
 
+def test_a_name_that_several_concepts_have_equally_is_nobodys(tmp_path):
+    bank = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @base <http://x/> .
+<money> a skos:Concept ; skos:prefLabel "bank"@en . <river> a skos:Concept ; skos:prefLabel "Bank"@en .
+<bench> a skos:Concept ; skos:prefLabel "bench"@en ; skos:altLabel "bank"@en, "seat"@en ."""
+    vocabulary = read(tmp_path, bank, "bank.ttl")
+    assert vocabulary.concept_named("bank") is None
+    assert vocabulary.concept_named("SEAT") == "http://x/bench"
+    assert vocabulary.concept_named("Bench") == "http://x/bench"
+
+
 def test_turtle(thesaurus):
     assert thesaurus.ids == ("http://x/animals", "http://x/dogs", "http://x/poodles", "http://x/curs")
     assert thesaurus.languages == ("en", "fi")

@@ -68,13 +68,15 @@ def _on_the_curve(rule: Assignment, judged: Judged) -> tuple[float, str]:
     real = judged.probabilities >= 0
     order = np.argsort(-judged.probabilities[real], kind="stable")
     falling = judged.probabilities[real][order]
+    if not len(falling):
+        return NEVER, "held-out rows get no answers at all: nothing is assigned"
     hits = np.cumsum(judged.hit[real][order], dtype=np.int64)
     given = np.arange(1, len(falling) + 1)
     # Equal probabilities are given together or not at all.
     ends = np.flatnonzero(np.append(falling[1:] < falling[:-1], True))
     falling, hits, given = falling[ends], hits[ends], given[ends]
     n_true, number = int(judged.n_true.sum()), rule.number or 0.0
-    if len(falling) == 0 or hits[-1] == 0:
+    if hits[-1] == 0:
         return NEVER, "no answer to a held-out row is right: nothing is assigned"
     if rule.goal == "f1":
         return _between(falling, int(np.argmax(2 * hits / (given + n_true)))), ""

@@ -156,7 +156,7 @@ def command(
 
 def _entries(models: str, assignments: list[str], seed: int, threads: int | None) -> list[Entry]:
     """The models to compare, with their settings checked."""
-    from labelwood.cli.train import Settings
+    from labelwood.cli.training import Settings
     from labelwood.errors import ParamError, unknown_name
     from labelwood.report.compare import Entry
 

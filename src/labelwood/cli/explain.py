@@ -83,6 +83,7 @@ def pushes_of(reason: TagReason) -> list[tuple[str, float]]:
 def _reason(loaded: Loaded, text: str | None, data: Path | None, row: int, label: str | None) -> TagReason:
     """Why a text, or a row of a file, gets the label; without one, the label that is answered first."""
     from labelwood.errors import DataError, ParamError
+    from labelwood.topk import PAD
 
     if data is not None:
         rows = loaded.read(data, quiet=True, labels=loaded.no_labels)
@@ -93,10 +94,12 @@ def _reason(loaded: Loaded, text: str | None, data: Path | None, row: int, label
     if loaded.tagger is not None:
         if text is None:
             raise ParamError("a tagger explains a TEXT")
-        return loaded.tagger.explain(text, label or loaded.tagger.predict([text], 1)[0][0][0])
+        return loaded.tagger.explain(text, label or None)
     if data is None:
         raise ParamError(
             f"{loaded.folder}: holds a model of feature rows; give --data FILE and --row N instead of a text"
         )
     best = loaded.label(label) if label is not None else int(loaded.model.predict(asked.features(), 1).labels[0, 0])
+    if best == PAD:
+        raise DataError(f"{data}: row {row} gets no label, so there is none to explain; name one")
     return loaded.reason(asked, best)

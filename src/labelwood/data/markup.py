@@ -38,6 +38,7 @@ _IN_LINES = (
 )
 _APART, _KNOWN = frozenset(_BLOCKS.split()), frozenset(f"{_BLOCKS} {_IN_LINES}".split())
 _ENTITY = re.compile("&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
+SOFT_HYPHEN = "\xad"  # is not seen within a line
 # Whether texts are HTML shows in so many of them, and in so many characters of each.
 LOOKED_AT, LOOKED_AT_CHARACTERS = 1_000, 20_000
 MOST = 0.5
@@ -49,8 +50,8 @@ def html_text(page: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """What a reader sees of a text that may be HTML; a text without markup as it is."""
-    if "<" not in text and "&" not in text:
+    """What a reader sees of a text that may be HTML; a text without markup and soft hyphens as it is."""
+    if "<" not in text and "&" not in text and SOFT_HYPHEN not in text:
         return text
     one_line = text.replace("\n", " ")
     seen = _visible(one_line)
@@ -86,8 +87,8 @@ def _visible(text: str) -> str:
     if "<" in text:
         text = _MARKUP.sub(_break, text)
     if "&" in text:
-        text = html.unescape(_NO_CHARACTER.sub(" ", text)).replace("\xad", "")  # a soft hyphen is not seen
-    return text
+        text = html.unescape(_NO_CHARACTER.sub(" ", text))
+    return text.replace(SOFT_HYPHEN, "")
 
 
 def _trimmed(text: str) -> str:

@@ -45,9 +45,10 @@ def checked_words(
 
 def check_facts(facts: Mapping[str, Any], expected: tuple[str, ...], owner: str) -> None:
     """Refuse facts of another kind, or tokens of another format."""
-    if set(facts) != set(expected):
+    found = sorted(map(str, facts)) if isinstance(facts, Mapping) else [f"{facts!r:.60}"]
+    if found != sorted(expected):
         raise ModelFileError(
-            f"{owner}: expected the facts {', '.join(expected)}, but found {', '.join(sorted(facts)) or 'none'}"
+            f"{owner}: expected the facts {', '.join(expected)}, but found {', '.join(found) or 'none'}"
         )
     if facts["token_format"] != TOKEN_FORMAT:
         raise ModelFileError(

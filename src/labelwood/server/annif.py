@@ -8,12 +8,7 @@ from urllib.parse import quote, unquote
 from msgspec import UNSET
 
 from labelwood.server.access import READ, WRITE
-from labelwood.server.batching import TEXTS
-from labelwood.server.labelling import Labeller, check_rows, chosen_model, keep_corrections
-from labelwood.server.problems import Problem
-from labelwood.server.requests import Request, Response, Route, number_in, whole_number_in
-from labelwood.server.schemas import (
-    MAX_K,
+from labelwood.server.annif_schemas import (
     AnnifBackend,
     AnnifBatch,
     AnnifBatchSuggestions,
@@ -26,11 +21,12 @@ from labelwood.server.schemas import (
     AnnifSuggestions,
     AnnifVocabularies,
     AnnifVocabulary,
-    GivenLabel,
-    PredictRequest,
-    decoder,
-    encode,
 )
+from labelwood.server.batching import TEXTS
+from labelwood.server.labelling import Labeller, check_rows, chosen_model, keep_corrections
+from labelwood.server.problems import Problem
+from labelwood.server.requests import Request, Response, Route, number_in, whole_number_in
+from labelwood.server.schemas import MAX_K, GivenLabel, PredictRequest, decoder, encode
 from labelwood.server.served import ServedModel
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
-from labelwood.server import schemas
+from labelwood.server import annif_schemas, schemas
 from labelwood.server.access import READ, WRITE
+from labelwood.server.annif_schemas import ANNIF_DOCUMENTS
 from labelwood.server.problems import ProblemBody
 from labelwood.server.requests import Route
 from labelwood.server.routes import ROUTES
-from labelwood.server.schemas import ANNIF_DOCUMENTS, MAX_K
+from labelwood.server.schemas import MAX_K
 
 # path -> (body of the request, body of the answer, status of the answer, further statuses)
 _BODIES: dict[tuple[str, str], tuple[Any, Any, int, tuple[int, ...]]] = {
@@ -31,18 +32,18 @@ _BODIES: dict[tuple[str, str], tuple[Any, Any, int, tuple[int, ...]]] = {
     ("GET", "/readyz"): (None, schemas.HealthAnswer, 200, ()),
     ("GET", "/metrics"): (None, None, 200, ()),
     ("GET", "/openapi.json"): (None, dict[str, Any], 200, ()),
-    ("GET", "/v1/"): (None, schemas.AnnifInfo, 200, ()),
-    ("GET", "/v1/projects"): (None, schemas.AnnifProjects, 200, ()),
-    ("GET", "/v1/vocabs"): (None, schemas.AnnifVocabularies, 200, ()),
-    ("GET", "/v1/projects/{project}"): (None, schemas.AnnifProject, 200, (404,)),
-    ("POST", "/v1/projects/{project}/suggest"): (None, schemas.AnnifSuggestions, 200, (404,)),
+    ("GET", "/v1/"): (None, annif_schemas.AnnifInfo, 200, ()),
+    ("GET", "/v1/projects"): (None, annif_schemas.AnnifProjects, 200, ()),
+    ("GET", "/v1/vocabs"): (None, annif_schemas.AnnifVocabularies, 200, ()),
+    ("GET", "/v1/projects/{project}"): (None, annif_schemas.AnnifProject, 200, (404,)),
+    ("POST", "/v1/projects/{project}/suggest"): (None, annif_schemas.AnnifSuggestions, 200, (404,)),
     ("POST", "/v1/projects/{project}/suggest-batch"): (
-        schemas.AnnifBatch,
-        list[schemas.AnnifBatchSuggestions],
+        annif_schemas.AnnifBatch,
+        list[annif_schemas.AnnifBatchSuggestions],
         200,
         (404,),
     ),
-    ("POST", "/v1/projects/{project}/learn"): (list[schemas.AnnifIndexedDocument], None, 204, (404,)),
+    ("POST", "/v1/projects/{project}/learn"): (list[annif_schemas.AnnifIndexedDocument], None, 204, (404,)),
 }
 _MODEL = ("model", {"type": "string", "minLength": 1, "maxLength": 200}, "the name of a model; the first one if absent")
 _LIMIT = ("limit", {"type": "integer", "minimum": 0, "maximum": MAX_K, "default": 10}, "how many labels")

@@ -173,9 +173,9 @@ class ServedModel:
         """The numbers of labels that are given by number or name; with a vocabulary also "below:ID" and "scheme:ID"."""
         numbers: set[int] = set()
         for label in labels:
-            if self.vocabulary is not None and isinstance(label, str) and label not in self.ids:
-                concepts = self.vocabulary.chosen(label)
-                numbers.update(self.ids[concept] for concept in concepts if concept in self.ids)
+            if isinstance(self.loaded, Tagger) and isinstance(label, str):
+                chosen = self.loaded.fitted_.chosen(label)
+                numbers.update(self.ids[name] for name in chosen if name in self.ids)
             else:
                 numbers.add(self.label_number(label))
         return frozenset(numbers)

@@ -53,7 +53,7 @@ def expanded(data: Bytes, where: str) -> dict[str, Array]:
     table = parse_json(raw[8:begin], f"{where}, compressed arrays")
     arrays: dict[str, Array] = {}
     for line in table if isinstance(table, list) else [None]:
-        if not isinstance(line, dict) or set(line) != _LINE or line["dtype"] not in DTYPES:
+        if not isinstance(line, dict) or set(line) != _LINE or str(line["dtype"]) not in DTYPES:
             raise ModelFileError(f"{where}: a compressed array has no such line as {line!r:.80}")
         name, n_bytes = line["name"], line["n_bytes"]
         check_array_name(name, where)

@@ -50,6 +50,11 @@ def vectorizer_class(model_name: str) -> Vectorizers:
     return BagVectorizer if model_class(model_name).text_features == "bag" else TfidfVectorizer
 
 
+def beginnings(texts: Iterable[str]) -> tuple[str, ...]:
+    """What is shown of each text where rows are reasons."""
+    return tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in texts)
+
+
 @dataclass(frozen=True, eq=False)
 class FittedTagger:
     """What a tagger learnt: the words of its texts, the fitted model, and row texts where rows are reasons.
@@ -136,18 +141,19 @@ class FittedTagger:
         include, exclude = list(include), list(exclude)
         if not include and not exclude:
             return self._not_deprecated
-        if self.vocabulary is not None:
-            return self.vocabulary.allowed(self.label_names, include, exclude)
-        fine = np.full(len(self.label_names), not include)
-        fine[[self._number(name) for name in include]] = True
-        fine[[self._number(name) for name in exclude]] = False
-        return fine
+        wanted = {label for choice in include for label in self.chosen(choice)}
+        out = {label for choice in exclude for label in self.chosen(choice)}
+        fine = np.array([(not include or name in wanted) and name not in out for name in self.label_names], bool)
+        return fine if self._not_deprecated is None else fine & self._not_deprecated
 
-    def _number(self, name: str) -> int:
-        label = self.label_named(name)
-        if label not in self.ids:
-            raise DataError(unknown_label(name, self.ids))
-        return self.ids[label]
+    def chosen(self, what: str) -> set[str]:
+        """The labels that one choice names: `label_named`, or with a vocabulary what that calls "below:ID" and such."""
+        label = self.label_named(what)
+        if label in self.ids:
+            return {label}
+        if self.vocabulary is None:
+            raise DataError(unknown_label(what, self.ids))
+        return {self.labels.former.get(concept, concept) for concept in self.vocabulary.chosen(what)}
 
     @cached_property
     def _not_deprecated(self) -> npt.NDArray[np.bool_] | None:

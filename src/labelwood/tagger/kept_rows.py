@@ -17,7 +17,7 @@ from labelwood.matrices import column_ids, row_pointers
 from labelwood.storage.schema import ArrayRule, Arrays, Schema, check_arrays, whole_number
 
 WHERE = "kept rows"
-# Bounds of columns are checked when rows are used: reading them all would make every load slow.
+# Bounds of columns and numbers are checked when rows are used: reading them all would make every load slow.
 KEPT: Schema = {
     "x_start": ArrayRule("int64", ("n_kept+1",)),
     "x_columns": ArrayRule("int32", ("n_values",)),
@@ -30,6 +30,7 @@ KEPT: Schema = {
     "groups": ArrayRule("uint64", ("n_kept",), optional=True),
 }
 LARGEST_HALF = 65504.0
+MOST_ROWS = 2**48  # that were ever learnt
 NO_ID = 0
 NAME_ID = 1  # of a row that is the name of its label; no hash that matters is 1
 Hashes = npt.NDArray[np.uint64]
@@ -133,6 +134,13 @@ class KeptRows:
         if start[0] != 0 or start[-1] != len(self.arrays[f"{which}_columns"]) or np.any(np.diff(start) < 0):
             raise ModelFileError(f"the {WHERE} are damaged: {which} is no matrix of {len(self)} rows")
         return start
+
+    def check(self, n_labels: int) -> None:
+        """ModelFileError if labels or numbers of the rows are damaged."""
+        self.y(n_labels)
+        numbers = self.arrays["numbers"]
+        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < MOST_ROWS:
+            raise ModelFileError(f"the {WHERE} are damaged: they have numbers outside 0..{MOST_ROWS - 1}")
 
     # other rows
 

@@ -29,6 +29,7 @@ def label_table(state: FittedTagger) -> list[LabelRow]:
     """All labels in the order of their columns, then what is forbidden and no label."""
     names = state.label_names
     kept = state.kept if state.kept.whole else state.kept.pending()
+    kept.check(len(names))
     counts = np.bincount(kept.arrays["y_columns"], minlength=len(names)) - kept.name_counts(len(names))
     if not kept.whole:
         counts[: state.model.n_labels] += state.label_counts

@@ -49,21 +49,25 @@ def chosen_words(
     letters: bool = True,
     pairs: bool = False,
     groups: Rows | None = None,
+    given: Collection[str] = (),
 ) -> tuple[dict[str, Any], str]:
     """(the features with the words chosen, one line that says which and why) for a language code or "auto".
 
     letters: whether runs of letters may be chosen in place of words. pairs: whether pairs of words may be, where
     one-vs-all is the model that will learn from them. groups: of each text; those of one are on one side of the trial.
+    given: the names of the features that somebody has set; one about words keeps them as they are.
     """
+    asked_for = not set(_ABOUT_WORDS).isdisjoint(given)
     if lang != AUTO:
         codes = checked_codes(lang, "lang")
         if any(code in SYLLABIC for code in codes):
-            if not letters:
-                return {**features, "stems": None, "lemmas": False}, f"{PLAIN} of {_named(codes)}"
+            if asked_for or not letters:
+                what = "words or letters as they were asked for" if asked_for else f"{PLAIN} of {_named(codes)}"
+                return {**features, "stems": None, "lemmas": False}, what
             return _of_syllables(features), f"{LETTERS} of {_named(codes)}"
         kind = LEMMAS if features.get("lemmas") else STEMS
         return {**features, "stems": "+".join(codes)}, f"{kind} of {_named(codes)}"
-    if letters and not _asks_for_words(features) and in_syllables(texts):
+    if letters and not asked_for and in_syllables(texts):
         return _of_syllables(features), SYLLABLES
     codes = languages_of(texts)
     plain = {**features, "stems": None, "lemmas": False}
@@ -79,7 +83,7 @@ def chosen_words(
         kinds[STEMS] = {**with_stems, "lemmas": False}
         if has_lemmas():
             kinds[LEMMAS] = {**with_stems, "lemmas": True}
-    short = _short_and_free(features, texts)
+    short = not asked_for and _are_short(texts)
     if letters and short:
         kinds[LETTERS] = {**plain, **RUNS}
     if len(kinds) == 1:
@@ -116,16 +120,8 @@ def _of_syllables(features: Mapping[str, Any]) -> dict[str, Any]:
     return {**features, "stems": None, "lemmas": False, **SYLLABLE_RUNS}
 
 
-def _asks_for_words(features: Mapping[str, Any]) -> bool:
-    """True if a setting about words differs from the usual one."""
-    usual = TfidfVectorizer.Parameters.defaults()
-    return any(features.get(name, usual[name]) != usual[name] for name in _ABOUT_WORDS)
-
-
-def _short_and_free(features: Mapping[str, Any], texts: Sequence[str]) -> bool:
-    """True for short texts, unless a setting asks for words: runs of letters and pairs may be tried."""
-    if _asks_for_words(features):
-        return False
+def _are_short(texts: Sequence[str]) -> bool:
+    """True for short texts: runs of letters and pairs may be tried."""
     some = texts[:: -(-len(texts) // TRIAL_ROWS)]
     return sum(map(len, some)) <= LONGEST_FOR_LETTERS * len(some)
 

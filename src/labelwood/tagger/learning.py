@@ -25,7 +25,7 @@ from labelwood.models.fit_input import checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.models.registry import ONE_VS_ALL_WORK, model_class
 from labelwood.progress import SILENT, Progress
-from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger, FittedWords
+from labelwood.tagger.fitted import FittedTagger, FittedWords, beginnings
 from labelwood.tagger.kept_rows import NO_ID, KeptRows, group_hashes, id_hashes, text_hashes
 from labelwood.tagger.named_rows import named_rows
 
@@ -128,6 +128,7 @@ def learned(
     """
     begin = time.perf_counter()
     kept = state.kept
+    kept.check(len(state.label_names))
     renamed = _renamed(state, lesson.labels)
     lesson = _last_of_each(_with_own_ids(replace(lesson, labels=_answered_names(state, lesson.labels)), kept))
     replaced = _replaced(kept, lesson)
@@ -288,7 +289,7 @@ def _with_rows(
     texts = state.texts
     if texts is not None:
         padding = ("",) * (first - len(texts))
-        texts = (*texts, *padding, *(" ".join(text[:KEPT_CHARACTERS].split()) for text in lesson.texts))
+        texts = (*texts, *padding, *beginnings(lesson.texts))
     return replace(state, rows=kept.take(stay).joined(more), texts=texts)
 
 

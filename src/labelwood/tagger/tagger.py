@@ -306,7 +306,10 @@ class Tagger(Estimator):
         if not isinstance(text, str):
             raise DataError(f"explain takes one text, but got {text!r}")
         if label is None:
-            ((label, _),) = self.predict([text], k=1)[0]
+            best = self.predict([text], k=1)[0]
+            if not best:
+                raise DataError("the text gets no label, so there is none to explain; name one")
+            label = best[0][0]
         return state.explain(text, label, self.n_threads)
 
     def evaluate(

@@ -27,7 +27,7 @@ from labelwood.progress import Progress
 from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.steps import scratch_of_run
 from labelwood.tagger.concepts import as_concepts, notes_about, opened, spoken, with_concepts
-from labelwood.tagger.fitted import KEPT_CHARACTERS, FittedTagger
+from labelwood.tagger.fitted import FittedTagger, beginnings
 from labelwood.tagger.given import held_together, training_rows
 from labelwood.tagger.kept_rows import NAME_ID, NO_ID, KeptRows, group_hashes, id_hashes, kept_bytes, text_hashes
 from labelwood.tagger.language_choice import chosen_words, words_by_script
@@ -117,7 +117,7 @@ def trained(
     state = FittedTagger(
         words,
         model.fitted_,
-        _beginnings(rows.originals) if model.explains_by_rows else None,
+        beginnings(rows.originals) if model.explains_by_rows else None,
         calibration,
         texts_fingerprint(originals, y, label_names),
         _kept_rows(settings, x, rows, texts, groups),
@@ -145,7 +145,15 @@ def _chosen_features(settings: TaggerSettings, rows: _Rows, progress: Progress) 
     # With a vocabulary there may be labels so many that the model is a tree.
     pairs = settings.model == AUTO and settings.vocabulary is None
     chosen, note = chosen_words(
-        rows.texts, rows.y, features, settings.lang, settings.seed, letters=letters, pairs=pairs, groups=rows.groups
+        rows.texts,
+        rows.y,
+        features,
+        settings.lang,
+        settings.seed,
+        letters=letters,
+        pairs=pairs,
+        groups=rows.groups,
+        given=settings.features or (),
     )
     return chosen, (note,)
 
@@ -194,11 +202,6 @@ def _calibration(
         return None
     with sparing(model._scratch(model._settings(), checked, memory)):
         return calibration_of(model, checked, rule, None if rows.are_texts.all() else rows.are_texts)
-
-
-def _beginnings(texts: Sequence[str]) -> tuple[str, ...]:
-    """What is shown of each text where rows are reasons."""
-    return tuple(" ".join(text[:KEPT_CHARACTERS].split()) for text in texts)
 
 
 def _kept_rows(settings: TaggerSettings, x: Any, rows: _Rows, texts: Any, groups: Any) -> KeptRows | None:

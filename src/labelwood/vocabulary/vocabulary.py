@@ -86,7 +86,10 @@ class Vocabulary:
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
-        """Name -> the place of the one concept that has it: preferred names count first, deprecated concepts last."""
+        """Name -> the place of the one concept that has it: preferred names count first, deprecated concepts last.
+
+        A name that several concepts have equally is nobody's, though one more may have it as a name that counts less.
+        """
         preferred = [(name, place) for names in self.names for place, name in enumerate(names) if name]
         others = [(other.text, other.concept) for other in self.others]
         gone = self.deprecated.tolist()
@@ -96,7 +99,10 @@ class Vocabulary:
             for name, place in named:
                 if gone[place] == old:
                     places.setdefault(name.casefold(), set()).add(place)
-            found |= {name: some.pop() for name, some in places.items() if len(some) == 1}
+            for name, some in places.items():
+                found.pop(name, None)
+                if len(some) == 1:
+                    found[name] = some.pop()
         return found
 
     def concept_named(self, name: str) -> str | None:

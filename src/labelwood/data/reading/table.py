@@ -61,7 +61,7 @@ def read_table(
         raise DataError(Message(f"{path}: {format} has no columns that ", Argument("group"), " could name"))
     cut = cut_labels(rows)
     # Who wants every column back wants every line back.
-    joined = None if keep_columns else join_lines(rows.texts, rows.row_ids, cut.labels)
+    joined = None if keep_columns else join_lines(rows.texts, rows.row_ids, cut.labels, rows.groups or None)
     sets = label_sets(cut, rows.lines, path, bad, label_names)
     if not sets.kept.any():
         were = "row was" if bad.count == 1 else "rows were"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labelwood.errors import BudgetError
+from labelwood.errors import BudgetError, ModelFileError
 from labelwood.memory import memory_text
 from labelwood.models.linear.weight_blocks import WeightBlocks
 from labelwood.scratch import release, room
@@ -28,7 +28,12 @@ class BlockRange:
 
 
 def joined_blocks(n_features: int, parts: Sequence[BlockRange]) -> WeightBlocks:
-    """The blocks of all parts in a row, as blocks over n_features features (at least as many as any part has)."""
+    """The blocks of all parts in a row, as blocks over n_features features (at least as many as any part has).
+
+    ModelFileError if some hold bytes and others half floats, as those of a damaged folder may.
+    """
+    if len({"scale" in part.blocks.arrays for part in parts}) > 1:
+        raise ModelFileError("the weight blocks are damaged: some have scales, others have none")
     words_of = max(1, -(-n_features // 4096))
     pieces: dict[str, list[np.ndarray]] = {}
     for part in parts:
