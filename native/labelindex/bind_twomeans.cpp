@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "bind/bind.hpp"
+#include "labelindex/bind_label_vectors.hpp"
 #include "labelindex/twomeans.hpp"
 
 namespace nb = nanobind;
@@ -16,20 +16,16 @@ void check(bool holds, const char* message) {
     if (!holds) throw std::invalid_argument(message);
 }
 
-void split(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, std::int32_t n_columns,
-           In<double> frequencies, In<double> cover_frequencies, In<std::int64_t> first, In<std::int64_t> size,
+void split(const KeptLabelVectors& kept, In<double> frequencies, In<double> cover_frequencies, In<std::int64_t> first, In<std::int64_t> size,
            In<std::int64_t> want_left, In<std::int64_t> key, Out<std::int32_t> order, Out<std::int64_t> n_left,
            Out<double> objective, const SplitOptions& options) {
-    check(starts.shape(0) >= 1 && columns.shape(0) == values.shape(0), "the label vectors are not a CSR matrix");
-    const SparseRows vectors{starts.data(), columns.data(), values.data(),
-                             static_cast<std::int64_t>(starts.shape(0)) - 1, n_columns};
-    check(starts.data()[vectors.n_rows] == static_cast<std::int64_t>(columns.shape(0)), "the label vectors are not a CSR matrix");
+    const LabelVectors& vectors = kept.get();
     const std::size_t n = first.shape(0);
     check(size.shape(0) == n && want_left.shape(0) == n && key.shape(0) == n && n_left.shape(0) == n && objective.shape(0) == n,
           "one entry a node is needed in all node arrays");
     if (options.weighted) {
-        check(frequencies.shape(0) == static_cast<std::size_t>(vectors.n_rows) &&
-                  cover_frequencies.shape(0) == static_cast<std::size_t>(vectors.n_rows),
+        check(frequencies.shape(0) == static_cast<std::size_t>(vectors.n_labels()) &&
+                  cover_frequencies.shape(0) == static_cast<std::size_t>(vectors.n_labels()),
               "one frequency a label is needed");
     }
     for (std::size_t i = 0; i < n; ++i) {
@@ -39,7 +35,7 @@ void split(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, 
               "a node lies outside the order of labels, or is too small to split");
     }
     for (std::size_t i = 0; i < order.shape(0); ++i) {
-        check(order.data()[i] >= 0 && order.data()[i] < vectors.n_rows, "the order of labels holds no label number");
+        check(order.data()[i] >= 0 && order.data()[i] < vectors.n_labels(), "the order of labels holds no label number");
     }
     const SplitNodes nodes{first.data(), size.data(), want_left.data(), key.data(), static_cast<std::int64_t>(n)};
     WithoutGil released;
@@ -50,6 +46,12 @@ void split(In<std::int64_t> starts, In<std::int32_t> columns, In<float> values, 
 }  // namespace
 
 void bind_twomeans(nb::module_& m) {
+    nb::class_<KeptLabelVectors>(m, "LabelVectors", "The vectors of labels, read where they are; matrices add the next labels.")
+        .def(nb::init<std::int32_t>(), "n_columns"_a)
+        .def("add", &KeptLabelVectors::add_all, "starts"_a, "columns"_a, "values"_a)
+        .def("add", &KeptLabelVectors::add, "starts"_a, "columns"_a, "values"_a, "rows"_a)
+        .def("gather", &KeptLabelVectors::gather, "Copy the vectors next to each other, for sets that are read often.")
+        .def("__len__", [](const KeptLabelVectors& kept) { return kept.get().n_labels(); });
     nb::class_<SplitOptions>(m, "SplitOptions", "How label sets are split; see native/labelindex/twomeans.hpp.")
         .def(nb::init<>())
         .def_rw("weighted", &SplitOptions::weighted)
@@ -65,7 +67,7 @@ void bind_twomeans(nb::module_& m) {
         .def_rw("tolerance", &SplitOptions::tolerance)
         .def_rw("seed", &SplitOptions::seed)
         .def_rw("n_threads", &SplitOptions::n_threads);
-    m.def("split_nodes", &split, "starts"_a, "columns"_a, "values"_a, "n_columns"_a, "frequencies"_a,
+    m.def("split_nodes", &split, "vectors"_a, "frequencies"_a,
           "cover_frequencies"_a, "first"_a, "size"_a, "want_left"_a, "key"_a, "order"_a, "n_left"_a, "objective"_a,
           "options"_a, "Split the nodes of one level in two, reordering `order` in place; fills n_left and objective.");
     m.def(

@@ -19,7 +19,7 @@ constexpr std::int64_t kRowsPerTask = 256;
 
 class Clusterer {
 public:
-    Clusterer(const SparseRows& vectors, const KmeansOptions& options) : v_(vectors), options_(options) {}
+    Clusterer(const LabelVectors& vectors, const KmeansOptions& options) : v_(vectors), options_(options) {}
 
     void split(std::int32_t* labels, std::int64_t m, std::uint64_t key, bool large, int n_threads, std::int64_t* counts) {
         m_ = m;
@@ -59,7 +59,7 @@ private:
         std::vector<std::int32_t> features;
     };
 
-    const SparseRows& v_;
+    const LabelVectors& v_;
     const KmeansOptions& options_;
     NodeRows rows_;
     std::int64_t m_ = 0;
@@ -170,7 +170,7 @@ private:
 
 }  // namespace
 
-void kmeans_nodes(const SparseRows& vectors, const std::int64_t* first, const std::int64_t* size, const std::int64_t* key,
+void kmeans_nodes(const LabelVectors& vectors, const std::int64_t* first, const std::int64_t* size, const std::int64_t* key,
                   std::int64_t n_nodes, const KmeansOptions& options, std::int32_t* order, std::int64_t* counts) {
     const int n_threads = options.n_threads < 1 ? max_threads() : options.n_threads;
     std::vector<Clusterer> clusterers(n_threads, Clusterer(vectors, options));

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "sparse_rows.hpp"
+#include "labelindex/label_vectors.hpp"
 
 namespace lw {
 
@@ -18,7 +18,7 @@ struct KmeansOptions {
 // cluster (inside a cluster the order is kept). counts (n_nodes x n_clusters): the labels of each cluster, perhaps 0. If
 // one cluster would take all labels, they are cut into equal runs instead, so that a tree always ends.
 // The result is the same for any number of threads.
-void kmeans_nodes(const SparseRows& vectors, const std::int64_t* first, const std::int64_t* size, const std::int64_t* key,
+void kmeans_nodes(const LabelVectors& vectors, const std::int64_t* first, const std::int64_t* size, const std::int64_t* key,
                   std::int64_t n_nodes, const KmeansOptions& options, std::int32_t* order, std::int64_t* counts);
 
 }  // namespace lw

@@ -3,77 +3,70 @@
 #include <cstdint>
 #include <vector>
 
+#include "labelindex/label_vectors.hpp"
 #include "parallel.hpp"
-#include "sparse_rows.hpp"
 
 namespace lw {
 
-// Either a view of the matrix (large nodes), or a copy with features renumbered 0..n_features-1 in order of appearance,
+// Either a view of the label vectors (large nodes), or a copy with features renumbered 0..n_features-1 in order of appearance,
 // which keeps the centres of small nodes in the first-level cache. Reused from node to node.
 class NodeRows {
 public:
     // A copy, unless it would take much memory and gain nothing: labels with that many values have most features anyway.
-    void take(const SparseRows& v, const std::int32_t* labels, std::int64_t m) {
+    void take(const LabelVectors& v, const std::int32_t* labels, std::int64_t m) {
         std::int64_t nnz = 0;
-        for (std::int64_t i = 0; i < m; ++i) nnz += v.starts[labels[i] + 1] - v.starts[labels[i]];
-        if (nnz > kMostCopied && nnz > 4 * static_cast<std::int64_t>(v.n_columns)) {
+        for (std::int64_t i = 0; i < m; ++i) nnz += v.size(labels[i]);
+        if (nnz > kMostCopied && nnz > 4 * static_cast<std::int64_t>(v.n_columns())) {
             view(v, labels, m);
         } else {
             copy(v, labels, m);
         }
     }
 
-    void view(const SparseRows& v, const std::int32_t* labels, std::int64_t m) {
-        begin_.resize(m);
-        end_.resize(m);
-        for (std::int64_t i = 0; i < m; ++i) {
-            begin_[i] = v.starts[labels[i]];
-            end_[i] = v.starts[labels[i] + 1];
-        }
-        columns_ = v.columns;
-        values_ = v.values;
-        n_features_ = v.n_columns;
+    void view(const LabelVectors& v, const std::int32_t* labels, std::int64_t m) {
+        rows_.resize(m);
+        for (std::int64_t i = 0; i < m; ++i) rows_[i] = {v.columns(labels[i]), v.values(labels[i]), v.size(labels[i])};
+        n_features_ = v.n_columns();
         is_copy_ = false;
     }
 
-    void copy(const SparseRows& v, const std::int32_t* labels, std::int64_t m) {
-        begin_.resize(m);
-        end_.resize(m);
+    void copy(const LabelVectors& v, const std::int32_t* labels, std::int64_t m) {
+        rows_.resize(m);
         std::int64_t nnz = 0;
-        for (std::int64_t i = 0; i < m; ++i) nnz += v.starts[labels[i] + 1] - v.starts[labels[i]];
+        for (std::int64_t i = 0; i < m; ++i) nnz += v.size(labels[i]);
         if (static_cast<std::int64_t>(own_columns_.size()) < nnz) {
             own_columns_.resize(nnz);
             own_values_.resize(nnz);
         }
-        if (local_of_.empty()) local_of_.assign(v.n_columns, -1);
+        if (local_of_.empty()) local_of_.assign(v.n_columns(), -1);
         global_of_.clear();
         std::int64_t at = 0;
         Pulse pulse;
         for (std::int64_t i = 0; i < m; ++i) {
-            begin_[i] = at;
             pulse.beat();
-            for (std::int64_t p = v.starts[labels[i]]; p < v.starts[labels[i] + 1]; ++p, ++at) {
-                std::int32_t& local = local_of_[v.columns[p]];
+            const std::int32_t* columns = v.columns(labels[i]);
+            const float* values = v.values(labels[i]);
+            const std::int64_t n = v.size(labels[i]);
+            rows_[i] = {own_columns_.data() + at, own_values_.data() + at, n};
+            for (std::int64_t p = 0; p < n; ++p, ++at) {
+                std::int32_t& local = local_of_[columns[p]];
                 if (local < 0) {
                     local = static_cast<std::int32_t>(global_of_.size());
-                    global_of_.push_back(v.columns[p]);
+                    global_of_.push_back(columns[p]);
                 }
                 own_columns_[at] = local;
-                own_values_[at] = v.values[p];
+                own_values_[at] = values[p];
             }
-            end_[i] = at;
         }
         for (const std::int32_t column : global_of_) local_of_[column] = -1;
-        columns_ = own_columns_.data();
-        values_ = own_values_.data();
         n_features_ = static_cast<std::int32_t>(global_of_.size());
         is_copy_ = true;
     }
 
     std::int32_t n_features() const { return n_features_; }
-    std::int64_t size(std::int64_t i) const { return end_[i] - begin_[i]; }
-    const std::int32_t* columns(std::int64_t i) const { return columns_ + begin_[i]; }
-    const float* values(std::int64_t i) const { return values_ + begin_[i]; }
+    std::int64_t size(std::int64_t i) const { return rows_[i].size; }
+    const std::int32_t* columns(std::int64_t i) const { return rows_[i].columns; }
+    const float* values(std::int64_t i) const { return rows_[i].values; }
     std::int32_t column_of(std::int32_t feature) const { return is_copy_ ? global_of_[feature] : feature; }
 
     // sum += factor * row i
@@ -101,9 +94,13 @@ public:
 private:
     static constexpr std::int64_t kMostCopied = 1 << 19;
 
-    std::vector<std::int64_t> begin_, end_;
-    const std::int32_t* columns_ = nullptr;
-    const float* values_ = nullptr;
+    struct Row {
+        const std::int32_t* columns;
+        const float* values;
+        std::int64_t size;
+    };
+
+    std::vector<Row> rows_;
     std::int32_t n_features_ = 0;
     bool is_copy_ = false;
     std::vector<std::int32_t> own_columns_, local_of_, global_of_;

@@ -81,7 +81,7 @@ Middle find_middle(std::vector<Candidate>& candidates) {
 // The state of one split. Reused from node to node, so that memory is asked for once a thread.
 class TwoMeans {
 public:
-    TwoMeans(const SparseRows& vectors, const double* frequencies, const double* cover, const SplitOptions& options)
+    TwoMeans(const LabelVectors& vectors, const double* frequencies, const double* cover, const SplitOptions& options)
         : v_(vectors), frequencies_(frequencies), cover_(cover), options_(options) {}
 
     // n_threads > 1 only for large nodes; `large` decides the order of sums and must not depend on n_threads.
@@ -110,7 +110,7 @@ private:
         start_sums();
     }
 
-    const SparseRows& v_;
+    const LabelVectors& v_;
     const double* frequencies_;
     const double* cover_;
     const SplitOptions& options_;
@@ -233,7 +233,7 @@ private:
         if (!sampler_) sampler_ = std::make_unique<TwoMeans>(v_, frequencies_, cover_, options_);
         TwoMeans& of = *sampler_;
         const auto size = static_cast<std::int64_t>(sample.size());
-        const bool large = is_large(size, nnz, v_.n_columns);
+        const bool large = is_large(size, nnz, v_.n_columns());
         if (want_left > 0) want_left = std::clamp<std::int64_t>(want_left / kSampleStep, 1, size - 1);
         of.prepare(sample.data(), size, large, n_threads_);
         of.start_centres(want_left, key);
@@ -370,7 +370,7 @@ private:
 
 }  // namespace
 
-void split_nodes(const SparseRows& vectors, const double* frequencies, const double* cover_frequencies,
+void split_nodes(const LabelVectors& vectors, const double* frequencies, const double* cover_frequencies,
                  const SplitNodes& nodes, const SplitOptions& options, std::int32_t* order, std::int64_t* n_left,
                  double* objective) {
     int n_threads = options.n_threads < 1 ? max_threads() : options.n_threads;
@@ -381,11 +381,9 @@ void split_nodes(const SparseRows& vectors, const double* frequencies, const dou
         n_labels += nodes.size[node];
         const std::int32_t* labels = order + nodes.first[node];
         if (nodes.size[node] >= kLargeNode) {
-            for (std::int64_t i = 0; i < nodes.size[node]; ++i) {
-                nnz += vectors.starts[labels[i] + 1] - vectors.starts[labels[i]];
-            }
+            for (std::int64_t i = 0; i < nodes.size[node]; ++i) nnz += vectors.size(labels[i]);
         }
-        (is_large(nodes.size[node], nnz, vectors.n_columns) ? large : small).push_back(node);
+        (is_large(nodes.size[node], nnz, vectors.n_columns()) ? large : small).push_back(node);
     }
     if (n_labels < kLabelsForThreads) n_threads = 1;
     std::vector<TwoMeans> splitters;

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "sparse_rows.hpp"
+#include "labelindex/label_vectors.hpp"
 
 namespace lw {
 
@@ -36,7 +36,7 @@ struct SplitNodes {
 
 // frequencies and cover_frequencies (n_rows each, not negative) are read only if `weighted`.
 // objective: the value of each chosen split. The result is the same for any number of threads.
-void split_nodes(const SparseRows& vectors, const double* frequencies, const double* cover_frequencies,
+void split_nodes(const LabelVectors& vectors, const double* frequencies, const double* cover_frequencies,
                  const SplitNodes& nodes, const SplitOptions& options, std::int32_t* order, std::int64_t* n_left,
                  double* objective);
 

@@ -91,8 +91,14 @@ def softmax_search():
     return lambda: model.top_k(*rows, bias, labels, scores, np.empty(n, np.int32), 2)
 
 
+def label_vectors_of(size):
+    vectors = _native.LabelVectors(200)
+    vectors.add(*sparse_rows(size, 200, 100))
+    return vectors
+
+
 def two_means(size, n_threads):
-    vectors = sparse_rows(size, 200, 100)
+    vectors = label_vectors_of(size)
     n = 10_000  # nodes over the same labels, split one after the other
     first, sizes = np.zeros(n, np.int64), np.full(n, size, np.int64)
     options = _native.SplitOptions()
@@ -101,7 +107,7 @@ def two_means(size, n_threads):
     none, order = np.zeros(0), np.arange(size, dtype=np.int32)
     ends = np.zeros(n, np.int64), np.zeros(n)
     return lambda: _native.split_nodes(
-        *vectors, 200, none, none, first, sizes, np.zeros(n, np.int64), np.arange(n), order, *ends, options
+        vectors, none, none, first, sizes, np.zeros(n, np.int64), np.arange(n), order, *ends, options
     )
 
 
@@ -114,12 +120,10 @@ def large_splits():
 
 
 def wide_splits(size=20_000, n_threads=2):
-    vectors, n = sparse_rows(size, 200, 100), 10_000
+    vectors, n = label_vectors_of(size), 10_000
     first, sizes, counts = np.zeros(n, np.int64), np.full(n, size, np.int64), np.zeros((n, 32), np.int64)
     order = np.arange(size, dtype=np.int32)
-    return lambda: _native.kmeans_nodes(
-        *vectors, 200, first, sizes, np.arange(n), 32, 20, 0.0, 0, n_threads, order, counts
-    )
+    return lambda: _native.kmeans_nodes(vectors, first, sizes, np.arange(n), 32, 20, 0.0, 0, n_threads, order, counts)
 
 
 def small_wide_splits():

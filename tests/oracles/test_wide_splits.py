@@ -35,11 +35,10 @@ def native_kmeans(v, k, seed, n_threads=1, **options):
     order = np.arange(len(v), dtype=np.int32)
     counts = np.zeros((1, k), np.int64)
     zero = np.zeros(1, np.int64)
+    vectors = _native.LabelVectors(v.shape[1])
+    vectors.add(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
     _native.kmeans_nodes(
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int32),
-        matrix.data,
-        v.shape[1],
+        vectors,
         zero,
         np.array([len(v)]),
         zero,

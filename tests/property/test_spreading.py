@@ -1,5 +1,7 @@
 """Work in pieces gives the bytes of work in one piece: ranges of nodes, splits of levels, shards of label vectors."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import labelwood as lw
+from labelwood import _native
 from labelwood.labelindex import spread_splitter
+from labelwood.labelindex.splitting import Splitter
 from labelwood.models.linear import tree_choice
 from labelwood.models.persistence import state_of
 from labelwood.progress import Callback
@@ -97,3 +101,41 @@ def test_the_spread_is_left_with_the_block_and_work_here_tells_its_progress():
         assert pieces.map(lambda a, b: a[b], [shared], [(0,), (1,)], what="adding", progress=progress) == [1, 2]
     assert current_spread().n_parts == 1
     assert told == [("adding", 0, 2), ("adding", 1, 2)]
+
+
+@given(st.integers(1, 60), st.integers(1, 6), st.integers(0, 2**31), st.floats(0.05, 1))
+def test_labels_split_out_of_shards_are_split_as_from_one_matrix(n_labels, n_shards, seed, share):
+    draw = np.random.default_rng(seed)
+    whole = sparse.random(n_labels, 9, 0.4, format="csr", random_state=draw, dtype=np.float32)
+    bounds = np.concatenate([[0], np.sort(draw.integers(0, n_labels + 1, n_shards - 1)), [n_labels]]).tolist()
+    shards = [whole[first:last] for first, last in pairwise(bounds)]
+    labels = np.union1d(np.flatnonzero(draw.random(n_labels) < share), [0, n_labels - 1]).astype(np.int32)
+
+    def halves(splitter):
+        order = draw_order.copy()
+        if len(order) < 2:
+            return order.tolist(), None
+        options, zero = _native.SplitOptions(), np.zeros(1, np.int64)
+        n_left, objective = splitter.split(order, zero, np.array([len(order)]), zero, options)
+        return order.tolist(), (n_left.tolist(), objective.tolist())
+
+    draw_order = draw.permutation(len(labels)).astype(np.int32)
+    assert halves(Splitter.of_shards(shards, bounds, labels)) == halves(Splitter(whole[labels]))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        (([0, 2], [0, 1], [1, 1], [1]), "no row of that number"),
+        (([0, 2], [0, 1], [1, 1], [-1]), "no row of that number"),
+        (([0, 3], [0, 1], [1, 1]), "not a CSR matrix"),
+        (([0, 2], [0, 1], [1]), "not a CSR matrix"),
+        (([], [], []), "not a CSR matrix"),
+    ],
+)
+def test_label_vectors_that_do_not_fit_are_refused(arrays, words):
+    kinds = (np.int64, np.int32, np.float32, np.int32)
+    vectors = _native.LabelVectors(2)
+    with pytest.raises(ValueError, match=words):
+        vectors.add(*(np.array(array, kind) for array, kind in zip(arrays, kinds, strict=False)))
+    assert len(vectors) == 0

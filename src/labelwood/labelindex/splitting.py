@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
@@ -62,9 +62,37 @@ class Splitter:
         self.n_labels = int(matrix.shape[0])
         if self.n_labels == 0:
             raise DataError("label vectors have no rows: a label tree needs at least one label")
-        self.arrays = (row_pointers(matrix), column_ids(matrix), matrix.data, int(matrix.shape[1]))
+        self._vectors = _native.LabelVectors(int(matrix.shape[1]))
+        self._vectors.add(row_pointers(matrix), column_ids(matrix), matrix.data)
         self._frequencies = NOTHING if frequencies is None else frequencies
         self._cover = NOTHING if cover_frequencies is None else cover_frequencies
+
+    @classmethod
+    def of_shards(
+        cls,
+        shards: Sequence[sparse.csr_matrix],
+        bounds: Sequence[int],
+        labels: Int32,
+        frequencies: Float64 = NOTHING,
+        cover_frequencies: Float64 = NOTHING,
+    ) -> Splitter:
+        """The splitter of some labels, numbered anew in their order; shard i has those from bounds[i] on.
+
+        labels: they rise. Most of the labels are read where they are, for a copy costs more than their split; few of
+        them are copied, for they would lie far from each other.
+        """
+        splitter = cls.__new__(cls)
+        splitter.n_labels = len(labels)
+        splitter._vectors = _native.LabelVectors(int(shards[0].shape[1]))
+        cuts = np.searchsorted(labels, bounds)
+        for shard, bound, low, high in zip(shards, bounds, cuts[:-1], cuts[1:], strict=False):
+            if high > low:
+                rows = (labels[low:high] - bound).astype(np.int32)
+                splitter._vectors.add(row_pointers(shard), column_ids(shard), shard.data, rows)
+        if 2 * len(labels) <= bounds[-1]:
+            splitter._vectors.gather()
+        splitter._frequencies, splitter._cover = frequencies, cover_frequencies
+        return splitter
 
     def with_frequencies(self, frequencies: Float64 | None, cover_frequencies: Float64 | None) -> Splitter:
         """A splitter by the same vectors and these frequencies."""
@@ -86,7 +114,7 @@ class Splitter:
         n_left, objective = np.zeros(len(first), np.int64), np.zeros(len(first))
         wanted = np.full(len(first), -1, np.int64) if want_left is None else want_left
         _native.split_nodes(
-            *self.arrays,
+            self._vectors,
             self._frequencies,
             self._cover,
             first,
@@ -116,7 +144,7 @@ class Splitter:
         """The labels of each of up to `arity` children (n_nodes, arity) by k-means; `order` is rearranged in place."""
         counts = np.zeros((len(first), arity), np.int64)
         _native.kmeans_nodes(
-            *self.arrays,
+            self._vectors,
             first,
             size,
             key,

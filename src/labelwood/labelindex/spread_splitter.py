@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from labelwood import _native
 from labelwood.labelindex.splitting import NOTHING, Float64, Int32, Int64, Splitter
@@ -20,8 +19,8 @@ _OPTIONS = [name for name in dir(_native.SplitOptions) if not name.startswith("_
 class SpreadSplitter(Splitter):
     """A splitter whose label vectors lie in shards, label after label, where the spread keeps them.
 
-    Every level of a tree is split in pieces of whole nodes. A piece takes only the vectors of its own labels out of the
-    shards, so that below the first levels nobody holds all of them.
+    Every level of a tree is split in pieces of whole nodes. A piece reads only the vectors of its own labels in the
+    shards.
     """
 
     def __init__(self, spread: Spread, shards: Sequence[Any], bounds: Sequence[int]) -> None:
@@ -84,8 +83,8 @@ def split_piece(*arguments: Any, n_threads: int | None = None) -> tuple[Int32, t
     options = _native.SplitOptions()
     for name, value in {**chosen, "n_threads": n_threads or 0}.items():
         setattr(options, name, value)
-    own = np.sort(labels)
-    splitter = Splitter(_picked(shards, bounds, own), frequencies, cover)
+    own = np.sort(labels)  # the numbers of labels decide ties, and so must keep their order
+    splitter = Splitter.of_shards(shards, bounds, own, frequencies, cover)
     order = np.searchsorted(own, labels).astype(np.int32)
     result = splitter.split(order, np.cumsum(size) - size, size, key, options, wanted)
     return own[order], result
@@ -95,18 +94,7 @@ def cluster_piece(*arguments: Any, n_threads: int | None = None) -> tuple[Int32,
     """(the labels of some nodes rearranged, what Splitter.clusters gives); arguments: shards, then a job of it."""
     *shards, bounds, labels, size, key, arity, settings = arguments
     own = np.sort(labels)
-    splitter = Splitter(_picked(shards, bounds, own))
+    splitter = Splitter.of_shards(shards, bounds, own)
     order = np.searchsorted(own, labels).astype(np.int32)
     counts = splitter.clusters(order, np.cumsum(size) - size, size, key, arity, n_threads=n_threads, **settings)
     return own[order], counts
-
-
-def _picked(shards: Sequence[sparse.csr_matrix], bounds: Sequence[int], labels: Int32) -> sparse.csr_matrix:
-    """The vectors of the labels, which rise: the numbers of labels decide ties, and so must keep their order."""
-    cuts = np.searchsorted(labels, bounds)
-    parts = [
-        shard[labels[low:high] - bound]
-        for shard, bound, low, high in zip(shards, bounds, cuts[:-1], cuts[1:], strict=False)
-        if high > low
-    ]
-    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")

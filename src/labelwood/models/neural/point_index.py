@@ -124,11 +124,14 @@ def kmeans_centroids(points: Float32, n_clusters: int, seed: int, n_threads: int
         return unit_rows(points.sum(axis=0, dtype=np.float64, keepdims=True).astype(np.float32))
     order = np.arange(n, dtype=np.int32)
     counts = np.zeros((1, n_clusters), np.int64)
-    _native.kmeans_nodes(
+    vectors = _native.LabelVectors(dim)
+    vectors.add(
         np.arange(0, n * dim + 1, dim, dtype=np.int64),
         np.tile(np.arange(dim, dtype=np.int32), n),
         np.ascontiguousarray(points).reshape(-1),
-        dim,
+    )
+    _native.kmeans_nodes(
+        vectors,
         np.zeros(1, np.int64),
         np.array([n], np.int64),
         np.zeros(1, np.int64),
