@@ -67,7 +67,7 @@ def test_one_label_for_all_is_told(cli, tmp_path):
     assert "note: there is only one label, so there is nothing to tell apart" in done.err
 
 
-@pytest.mark.parametrize("header", ["id,titel", "Produkt,Beschreibung"])
+@pytest.mark.parametrize("header", ["id,artikel", "Produkt,Merkmale"])
 def test_a_header_with_other_names_is_no_row(cli, shop, tmp_path, header):
     (tmp_path / "new.csv").write_text(f"{header}\n7,apple cake\n")
     for command in ("predict", "evaluate"):
