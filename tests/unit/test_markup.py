@@ -139,7 +139,10 @@ def test_texts_without_signs_of_markup_are_the_same_object(text):
     assert without_markup(text) is text
 
 
-PIECES = ["<p>", "</p>", "<b", "<br/>", "<!--", "-->", "&amp;", "&lt;", "&amp;lt;p&amp;gt;", "&#", "'", '"', ">", "<script>", "a b", "\n", "é"]
+PIECES = [
+    "<p>", "</p>", "<b", "<br/>", "<!--", "-->", "&amp;", "&lt;", "&amp;lt;p&amp;gt;", "&#", "'", '"', ">", "<script>",
+    "a b", "\n", "é",
+]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(PIECES)))

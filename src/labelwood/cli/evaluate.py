@@ -43,6 +43,7 @@ def command(
             help="The constants of PSP and PSnDCG. Default: those of a known data set, else 0.55,1.5.",
         ),
     ] = None,
+    threshold: options.Threshold = None,
     rule: options.Rule = None,
     threads: options.Threads = None,
     text: options.Text = None,
@@ -86,7 +87,8 @@ def command(
     loaded = Loaded(model, threads, verify=verify)
     loaded.check_rule(rule)
     checked_k(ks[-1], loaded.n_labels)
-    if group is not None and not loaded.assigns(None):
+    assigns = loaded.assigns(None, threshold=threshold)
+    if group is not None and not assigns:
         raise ParamError(f"--group is for the intervals of assigned tags, and {model} has not learnt to assign tags")
     with shown(quiet) as progress:
         rows = loaded.read(
@@ -108,7 +110,7 @@ def command(
         # Filter pairs take answers away: with as many spare places as a row may lose, the first k stay filled.
         spare = _most_pairs_of_a_row(rows.filter_pairs)
         top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.n_labels)))
-        given = loaded.answers(rows, None, assign=True) if loaded.assigns(None) else None
+        given = loaded.answers(rows, None, assigns) if assigns else None
         y, unknown = loaded.truth(rows)
         if rule is not None:
             top, given, y, unknown = _ruled(loaded, rule, top, given, y, unknown)

@@ -36,6 +36,7 @@ def command(
             "Default for taggers that have learnt to, unless -k is given.",
         ),
     ] = None,
+    threshold: options.Threshold = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -107,7 +108,7 @@ def command(
         raise DataError(f"{data}: no such file; a text comes from stdin: echo 'the text' | labelwood predict {model} -")
     loaded.check_rule(rule)
     loaded.titles(lang)
-    assigns = loaded.assigns(assign, k)
+    assigns = loaded.assigns(assign, k, threshold)
     checked_k(k or 1, loaded.n_labels)
     if cluster is not None:
         other = {

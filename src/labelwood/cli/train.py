@@ -107,7 +107,7 @@ def command(
             "--assign",
             metavar="RULE",
             help="The rule by which tags are assigned: f1 (default), f1-macro, f1-sample, precision=0.9, recall=0.8, "
-            "count=4; none: learn no probabilities (to learn them takes about as long again as training).",
+            "count=4, threshold=0.5; none: learn no probabilities (which takes about as long again as training).",
         ),
     ] = None,
     seed: options.Seed = 0,

@@ -255,10 +255,14 @@ class FittedTagger:
         k: int | None,
         n_threads: int | None,
         *,
+        threshold: float | None = None,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
     ) -> TopK:
-        """The labels that each text is given, at most k, with probabilities; a text without a known word gets none."""
+        """The labels that each text is given, at most k, with probabilities; a text without a known word gets none.
+
+        threshold: the least probability of a label, in place of the learnt rule.
+        """
         sure, include, exclude = self.sure(), list(include), list(exclude)
         if k is not None:
             checked_k(k, len(self.label_names))
@@ -270,7 +274,7 @@ class FittedTagger:
         answers.labels[unknown], answers.scores[unknown] = PAD, -np.inf
         # A label that may not be answered is still a rival of those that may.
         among = self.predict(texts, self._looked, n_threads) if (include or exclude) else None
-        top = _with_certain(sure.assigned(answers, among), answers, certain)
+        top = _with_certain(sure.assigned(answers, among, threshold), answers, certain)
         return top if k is None else top.cut(k)
 
     def ranked(self, texts: Sequence[str], k: int, n_threads: int | None) -> TopK:
