@@ -4,7 +4,7 @@ import io
 import sys
 
 from labelwood.cli.progress import Bar, Lines, TimeLeft, shown
-from labelwood.progress import SILENT
+from labelwood.progress import SILENT, WHOLE
 
 
 def test_quick_work_writes_no_line():
@@ -38,6 +38,20 @@ def test_the_time_left_goes_by_what_was_done_here():
     assert left.text("classifiers", 600, 1000) == ", about 4 min left"
     assert left.text("classifiers", 1000, 1000) == ""
     assert left.text("reading", 0, 0) == ""
+
+
+def test_lines_tell_the_time_left_in_all():
+    now, written = [0.0], []
+    lines = Lines(clock=lambda: now[0], write=written.append)
+    for second in (0.0, 11.0, 22.0):
+        now[0] = second
+        if second > 11:
+            lines.step(WHOLE, 22, 322)
+        lines.step("part 1 of 3, words: choosing C", int(second), 100)
+    assert written == [
+        "part 1 of 3, words: choosing C: 11 of 100 (11%, about 89 s left)",
+        "part 1 of 3, words: choosing C: 22 of 100 (22%, about 78 s left); in all about 5 min left",
+    ]
 
 
 def test_unknown_totals_are_left_out():

@@ -90,7 +90,7 @@ def command(
             metavar="auto|CODE|none",
             help="The language of the texts, such as de or fi+sv: inflected forms count as one word. auto: detect and "
             "try; none: plain words. The default is auto for 2,500 or more texts without --model, and with --best if "
-            "they are not English. Japanese, Hindi, Thai and the like become runs of letters, but for --best and none.",
+            "they are not English. Japanese, Hindi, Thai and the like become runs of letters, but for none.",
         ),
     ] = None,
     vocab: Annotated[
@@ -416,7 +416,9 @@ def train(
     data: Dataset, settings: Settings, progress: Progress, memory: int | None = None
 ) -> tuple[Tagger | Model[Any, Any], list[str], list[str]]:
     """(the trained Tagger if the rows are texts, else the trained model; why it has these words; other notes)."""
+    from labelwood.calibration.fit import outlined
     from labelwood.cli.choices import FEWEST_TO_TRY, words_choice
+    from labelwood.models.fit_input import checked_input
     from labelwood.models.registry import AUTO, model_class, recommended_model
     from labelwood.tagger.tagger import Tagger
 
@@ -444,7 +446,10 @@ def train(
         return tagger, reasons, notes
     settings.refuse_texts_options(data)
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
-    model: Model[Any, Any] = model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)
+    model: Model[Any, Any] = model_class(name)(**settings.model_params)
+    if model.trains_several:
+        progress = outlined(model, checked_input(data), None, None, progress)
+    model.fit(data, memory=memory, progress=progress)
     return model, [], list(model.notes_)
 
 
