@@ -68,7 +68,7 @@ def command(
     """
     from labelwood.cli.console import count, say_note, show, show_json, show_sentence, show_table
     from labelwood.cli.inputs import split_choices
-    from labelwood.cli.loaded import Loaded
+    from labelwood.cli.loaded import Loaded, check_order
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.errors import DataError, ParamError
@@ -84,6 +84,8 @@ def command(
             raise ParamError(f"--html {html}: the ending must be .html")
         check_file(html, force=force)
     constants, whose = _propensity(propensity, data)
+    check_order(model, data)
+    data = _test_data(data, quiet=quiet or json)
     loaded = Loaded(model, threads, verify=verify)
     loaded.check_rule(rule)
     checked_k(ks[-1], loaded.n_labels)
@@ -174,6 +176,18 @@ def command(
         show_table(what, columns, worst)
     if cost:
         show("search, mean per row: " + ", ".join(f"{what} {value:.2f}" for what, value in cost.items()))
+
+
+def _test_data(data: Path, *, quiet: bool) -> Path:
+    """The test file of a folder that has one, told in a note; else the data as named."""
+    from labelwood.cli.inputs import tell
+    from labelwood.data.reading.read import test_file
+
+    found = test_file(data) if data.is_dir() else None
+    if found is None:
+        return data
+    tell([f"{data}: its test file {found.name} is read"], quiet=quiet)
+    return found
 
 
 def _ruled(

@@ -37,6 +37,14 @@ def training_form(folder: Path, extra: Mapping[str, Any]) -> TableForm | None:
         raise ModelFileError(f"{folder}: 'table' in its manifest is damaged: {error}") from None
 
 
+def check_order(model: Path, data: Path) -> None:
+    """ParamError if the data came first and the model second."""
+    from labelwood.storage.format import MANIFEST
+
+    if not (model / MANIFEST).is_file() and model.exists() and (data / MANIFEST).is_file():
+        raise ParamError(f"{data} is the model and {model} is not: the model comes first, then the data")
+
+
 def check_header(path: Path, data: Dataset, form: TableForm | None) -> None:
     """DataError if a table was read without a header line where the training table had one.
 

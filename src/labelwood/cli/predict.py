@@ -88,7 +88,7 @@ def command(
     from labelwood.cli.clustering import check_cluster, predict_on_cluster
     from labelwood.cli.console import count, say, show_json
     from labelwood.cli.inputs import split_choices, tell
-    from labelwood.cli.loaded import Loaded
+    from labelwood.cli.loaded import Loaded, check_order
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.cli.sparing import reading_in_pieces
@@ -102,6 +102,7 @@ def command(
         check_file(out, force=force)
     elif json:
         raise ParamError("--json describes the file that is written, so it needs --out (else stdout holds the answers)")
+    check_order(model, data)
     loaded = Loaded(model, threads, verify=verify)
     words = len(str(data).split()) > 1 or (not data.suffix and data.name == str(data) != "-")
     if loaded.tagger is not None and words and not data.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -297,6 +298,16 @@ def command(
             if kept is None
             else f"note: the rows are kept for `labelwood learn` ({size(kept.nbytes)}; --no-keep-rows leaves them out)"
         )
+    if not quiet:
+        say_note(_next(out, data))
+
+
+def _next(out: Path, data: Path) -> str:
+    """What people do next, as commands; the answers go to the kind of table that the rows came in."""
+    folder, ending = quote(str(out)), data.suffix.lower()
+    tagged = f"tagged{ending if ending in ('.xlsx', '.tsv', '.jsonl', '.parquet') else '.csv'}"
+    commands = (f"evaluate {folder} FILE", f"predict {folder} FILE --out {tagged}", f"serve {folder}")
+    return "next: " + ", or ".join(f"labelwood {command}" for command in commands)
 
 
 def _show_assignment(calibration: FittedCalibration) -> None:

@@ -103,6 +103,12 @@ class FittedTagger:
         label = self.label_named(name)
         return self.labels.merged.get(label, label)
 
+    def called(self) -> dict[str, int]:
+        """What people call the labels -> their numbers: the names of concepts, else the labels themselves."""
+        if self.vocabulary is None or not self._knows_concepts:
+            return self.ids
+        return {self.vocabulary.name(label): number for label, number in self.ids.items()}
+
     @cached_property
     def _knows_concepts(self) -> bool:
         return self.vocabulary is not None and are_concepts(self.label_names, self.vocabulary)
