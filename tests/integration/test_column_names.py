@@ -76,3 +76,33 @@ def test_two_columns_with_foreign_names_have_a_header(tmp_path):
     data = lw.read(tmp_path / "rows.csv")
     assert data.texts == ("Koiran hoito", "Kissan hoito")
     assert data.label_names == ("kissat", "koirat")
+
+
+def test_a_split_keeps_every_column(cli, tmp_path):
+    path, parts = tmp_path / "Artikel.csv", (tmp_path / "train.csv", tmp_path / "test.xlsx")
+    lines = [TABLES["German"][0], *(f"{number};{';'.join(row[1:])}" for number, row in enumerate(ROWS * 4))]
+    path.write_bytes("\r\n".join(lines).encode("cp1252"))
+    done = cli("data", "split", path, "--test", 0.25, "--out-train", parts[0], "--out-test", parts[1])
+    assert done.code == 0, done.err
+    assert done.err.count("note: text taken from") == 1
+    train = parts[0].read_text("utf-8-sig").splitlines()
+    assert train[0] == lines[0]
+    assert set(train[1:]) < set(lines[1:])
+    sheet = [list(row) for row in openpyxl.load_workbook(parts[1]).active.iter_rows(values_only=True)]
+    assert sheet[0] == lines[0].split(";")
+    assert {";".join(row) for row in sheet[1:]} == set(lines[1:]) - set(train[1:])
+    assert cli("train", parts[0], "--out", tmp_path / "m", "--threads", 1).code == 0
+    done = cli("evaluate", tmp_path / "m", parts[1])
+    assert done.code == 0, done.err
+    assert "are not in this file" not in done.err
+
+
+def test_a_split_keeps_the_lines_of_a_text_together(cli, tmp_path):
+    path, parts = tmp_path / "rows.csv", [tmp_path / "train.csv", tmp_path / "test.csv"]
+    lines = [f"{text},{tag}\n" for text in "abcdefghij" for tag in ("x", "y", "z")]
+    path.write_text("text,tag\n" + "".join(f"text {line}" for line in lines))
+    assert cli("data", "split", path, "--out-train", parts[0], "--out-test", parts[1]).code == 0
+    train, test = map(lw.read, parts)
+    assert (train.n_rows, test.n_rows) == (8, 2)
+    assert not set(train.texts) & set(test.texts)
+    assert train.y.nnz == 24
