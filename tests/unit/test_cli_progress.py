@@ -67,14 +67,16 @@ class Display:
 
     def __init__(self):
         self.tasks, self.updates, self.shown = [], [], {}
+        self.described = {}
 
     def add_task(self, what, total):
         self.tasks.append((what, total))
         self.shown[len(self.tasks) - 1] = what
         return len(self.tasks) - 1
 
-    def update(self, task, completed, total):
+    def update(self, task, completed, total, description=None):
         self.updates.append((task, completed, total))
+        self.described[task] = description
 
     def remove_task(self, task):
         del self.shown[task]
@@ -88,6 +90,16 @@ def test_the_bar_makes_one_task_for_each_work():
     bar.step("training", 2, 10)
     assert display.tasks == [("reading", None), ("training", 10)]
     assert display.updates == [(0, 1, None), (1, 1, 10), (1, 2, 10)]
+
+
+def test_a_bar_tells_the_time_left_in_all():
+    display = Display()
+    bar = Bar(display)
+    for number in (1, 2):
+        bar.step(WHOLE, 20 * number, 130)
+        bar.step(f"part {number}", 5, 5)
+        assert next(iter(display.shown.values())) == WHOLE  # it stays
+    assert display.described[0] == "in all about 90 s left"
 
 
 def test_what_is_done_makes_room_for_what_begins():

@@ -81,7 +81,8 @@ class Bar:
             for name in [name for name in self._tasks if name not in self._going]:
                 self._display.remove_task(self._tasks.pop(name))
             self._tasks[what] = self._display.add_task(what, total=total or None)
-        self._display.update(self._tasks[what], completed=done, total=total or None)
+        told = {"description": f"in all {about(total - done)}"} if what == WHOLE else {}
+        self._display.update(self._tasks[what], completed=done, total=total or None, **told)
         (self._going.add if done < total else self._going.discard)(what)
 
 
