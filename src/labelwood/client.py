@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import numpy as np
 from scipy import sparse
 
+from labelwood.calibration.rule import asked_threshold
 from labelwood.errors import DataError, LabelwoodError, ParamError
 from labelwood.metrics.evaluate import evaluate
 from labelwood.models.explanation import Contribution, Explanation, NodeScore
@@ -88,17 +89,20 @@ class Client:
         texts: Iterable[str],
         k: int | None = None,
         *,
-        assign: bool = False,
+        assign: bool | str = False,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
     ) -> list[list[tuple[str, float]]]:
         """The k best labels of each text as (name, score), best first; k: 5 if it is not given.
 
-        assign: the labels that the tagger's rule gives, at most k, as (name, probability). include, exclude: labels, or
-        "below:ID" and "scheme:ID" of the tagger's vocabulary.
+        assign: the labels that the tagger's rule gives, at most k, as (name, probability); with "threshold=0.5" those
+        that are at least so probable. include, exclude: labels, or "below:ID" and "scheme:ID" of the tagger's
+        vocabulary.
         """
-        value = "probability" if assign else "score"
-        rows = self._rows(texts, k, assign=assign, allow=list(include) or None, deny=list(exclude) or None)
+        value, threshold = "probability" if assign else "score", asked_threshold(assign)
+        rows = self._rows(
+            texts, k, assign=bool(assign), threshold=threshold, allow=list(include) or None, deny=list(exclude) or None
+        )
         return [[(label["name"], label[value]) for label in row] for row in rows]
 
     def explain(self, text: str, label: str) -> TagReason:

@@ -68,6 +68,57 @@ def test_rows_get_as_many_tags_as_fit(cli, folder, tables, tmp_path):
     assert np.mean([row["label"] in true[int(row["id"])] for row in sure]) > 0.9
 
 
+def test_whoever_asks_may_draw_the_line(cli, folder, tables, tmp_path):
+    tagger = lw.load(folder)
+    every = tagger.predict_proba(TEST.texts[:50], 60).toarray()
+    counts = []
+    for least in (0.05, 0.4, 0.9):
+        arguments = (folder, tables[1], "--text", "body", "--threshold", least)
+        lines = cli("predict", *arguments, "-q").out.splitlines()
+        given = [json.loads(line)["labels"] for line in lines]
+        assert all(label["probability"] >= least for row in given for label in row)
+        # Nothing that is so probable is missing, and Python answers alike.
+        assert [len(row) for row in given[:50]] == (every >= least).sum(axis=1).tolist()
+        answers = tagger.predict(TEST.texts, assign=f"threshold={least}")
+        assert [[label["label"] for label in row] for row in given] == [[name for name, _ in row] for row in answers]
+        counts.append(sum(map(len, given)))
+        lines = cli("predict", *arguments, "-q", "-k", 1).out.splitlines()
+        assert max(len(json.loads(line)["labels"]) for line in lines) == 1
+        judged = json.loads(cli("evaluate", folder, tables[1], *COLUMNS, "--threshold", least, "--json").out)
+        assert judged["tags_a_row"] == pytest.approx(counts[-1] / 400)
+    assert counts == sorted(counts, reverse=True)
+    assert len(set(counts)) == 3
+    out = tmp_path / "tagged.csv"
+    assert cli("predict", folder, tables[1], "--text", "body", "--threshold", 0.4, "--out", out).code == 0
+    assert "probabilities" in out.read_text().splitlines()[0]
+
+
+def test_other_lines_are_refused(cli, folder, tables, tmp_path):
+    for given, said in (
+        (["--threshold", "40"], "--threshold must be a probability above 0 and up to 1, but is 40"),
+        (["--threshold", "nan"], "--threshold must be a probability"),
+        (["--threshold", "0.4", "--no-assign"], "does not go with --no-assign"),
+    ):
+        done = cli("predict", folder, tables[1], "--text", "body", *given)
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+    done = cli("train", tables[0], *COLUMNS, "--assign", "none", "--out", tmp_path / "m", "--threads", 1, "-q")
+    assert done.code == 0
+    for command in ("predict", "evaluate"):
+        done = cli(command, tmp_path / "m", tables[1], "--text", "body", "--threshold", "0.4")
+        assert done.code == 2
+        assert "has not learnt how sure it is" in done.err
+    with pytest.raises(ParamError, match=r"assign= must be True, False or 'threshold=0.5', but is 'f1'; other rules"):
+        lw.load(folder).predict(["a lamp"], assign="f1")
+
+
+def test_the_line_may_be_the_rule(cli, tables, tmp_path):
+    done = cli("train", tables[0], *COLUMNS, "--assign", "threshold=0.7", "--out", tmp_path / "m", "--threads", 1)
+    assert "tags are assigned by threshold=0.7: on 790 held-out rows," in done.out
+    tagger = lw.load(tmp_path / "m")
+    assert tagger.predict(TEST.texts, assign=True) == tagger.predict(TEST.texts, assign="threshold=0.7")
+
+
 def test_the_k_best_and_their_scores_stay_to_be_had(cli, folder, tables, tmp_path):
     out = tmp_path / "a.csv"
     for arguments in (["-k", 3], ["--no-assign"]):

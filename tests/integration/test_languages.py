@@ -151,12 +151,6 @@ def test_what_is_said_about_words_counts_more_than_the_script():
         tagger = labelwood.Tagger("one-vs-all", features=features).fit(JAPANESE, LABELS)
         assert tagger.fitted_.words.parameters.analyzer == "word"
         assert tagger.notes_ == ()
-    for lang, notes in ((None, ()), ("ja", ("plain words of Japanese",))):  # an ensemble has views of letters
-        several = labelwood.Tagger("ensemble", lang=lang, model_params={"models": "popular"}).fit(
-            JAPANESE * 4, LABELS * 4
-        )
-        assert several.fitted_.words.parameters.analyzer == "word"
-        assert several.notes_[: len(notes)] == notes
     counted = labelwood.Tagger("hsoftmax", model_params={"dim": 4, "epochs": 1}).fit(JAPANESE, LABELS)
     assert counted.notes_ == ()
 
@@ -175,10 +169,22 @@ def test_words_that_are_asked_for_are_kept_for_any_script(lang, features):
         assert tagger.notes_[0] == "words or letters as they were asked for"
 
 
-def test_vowel_signs_stay_in_their_words():
+@pytest.mark.parametrize("lang", [None, "auto", "ja"])
+@pytest.mark.parametrize("models", ["auto", "ranked"])
+def test_an_ensemble_has_runs_of_letters_too(lang, models):
+    several = labelwood.Tagger("ensemble", lang=lang, model_params={"models": models}, n_threads=1)
+    several.fit([f"{text}{number}" for number in range(40) for text in JAPANESE], LABELS * 40)
+    assert several.fitted_.words.parameters.ngram_range == (1, 3)
+    assert several.notes_[0].startswith("runs of letters")
+    assert [first(several, text) for text in ("茶", "新しい自転車", "将棋盤")] == ["dogs", "cats", "traffic"]
+    assert (several.fitted_.model.ranked is None) == (models == "auto")
+
+
+@pytest.mark.parametrize("model", ["one-vs-all", "ensemble"])
+def test_vowel_signs_stay_in_their_words(model):
     hindi = ["शतरंज का खेल", "संगीत सुनने का यंत्र", "चित्र बनाने का साधन"]
     for lang in (None, "hi"):
-        tagger = labelwood.Tagger("one-vs-all", lang=lang).fit(hindi * 4, LABELS * 4)
+        tagger = labelwood.Tagger(model, lang=lang).fit(hindi * 4, LABELS * 4)
         assert [first(tagger, word) for word in ("शतरंज", "संगीत", "चित्र")] == ["dogs", "cats", "traffic"]
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_one_label_for_all_is_told(cli, tmp_path):
     assert "note: there is only one label, so there is nothing to tell apart" in done.err
 
 
-@pytest.mark.parametrize("header", ["id,titel", "Produkt,Beschreibung"])
+@pytest.mark.parametrize("header", ["id,artikel", "Produkt,Merkmale"])
 def test_a_header_with_other_names_is_no_row(cli, shop, tmp_path, header):
     (tmp_path / "new.csv").write_text(f"{header}\n7,apple cake\n")
     for command in ("predict", "evaluate"):
@@ -120,6 +121,20 @@ def test_a_folder_says_which_file_is_read(cli, table, tmp_path):
     assert f"note: {folder}: its training file train.csv is read" in done.err
 
 
+@pytest.mark.parametrize("name", ["test.csv", "tst.csv"])
+def test_evaluation_of_a_folder_reads_its_test_file(cli, shop, table, tmp_path, name):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "train.csv").write_bytes(table.read_bytes())
+    done = cli("evaluate", shop, folder)
+    assert f"note: {folder}: its training file train.csv is read" in done.err
+    (folder / name).write_text("title,body,tags\napple tart,about apple tart,apple\n")
+    done = cli("evaluate", shop, folder)
+    assert f"note: {folder}: its test file {name} is read" in done.err
+    assert "1 row, per cent" in done.out
+    assert "training file" not in done.err
+
+
 def test_corrections_without_tags_are_told(cli, shop, tmp_path):
     (tmp_path / "new.csv").write_text("title,body,tags\nstale bread,old,\napple tart,new,apple\n")
     done = cli("learn", shop, tmp_path / "new.csv")
@@ -153,6 +168,74 @@ def test_a_file_of_no_known_format_lists_their_names(cli, tmp_path):
     (tmp_path / "note.txt").write_text("hello\n")
     line = one_line(cli("train", tmp_path / "note.txt", "--out", tmp_path / "m"), "give --format, one of xmc, ")
     assert len(line) < 300
+
+
+def test_a_model_is_no_data_and_data_is_no_model(cli, shop, table, tmp_path):
+    one_line(cli("train", shop, "--out", tmp_path / "m"), f"{shop}: is the folder of a saved model, not of data")
+    for command in ("predict", "evaluate"):
+        one_line(cli(command, table, shop), f"{shop} is the model and {table} is not", "the model comes first")
+        one_line(cli(command, shop, shop), "not of data")
+        one_line(cli(command, table, table), "a model is a folder")
+
+
+def test_columns_the_wrong_way_round_are_told(cli, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "tags,text\n" + "".join(f"this is a long text with the number {i} about pies,pie\n" for i in range(9))
+    )
+    done = cli("train", path, "--out", tmp_path / "m", "--threads", 1)
+    assert "note: a label has 48 characters and a text 3: are --text and --labels the wrong way round?" in done.err
+    done = cli("train", path, "--text", "tags", "--labels", "text", "--out", tmp_path / "n", "--threads", 1)
+    assert "wrong way" not in done.err
+
+
+def test_tags_with_spaces_between_them_are_told(cli, tmp_path):
+    tags = ["red", "blue", "green", "small", "large", "old"]
+    cells = [f"{a} {b} {c}" for a in tags for b in tags for c in tags if a < b < c]
+    path = tmp_path / "rows.csv"
+    path.write_text("text,tags\n" + "".join(f"thing {i},{cell}\n" for i, cell in enumerate(cells)))
+    done = cli("train", path, "--out", tmp_path / "m", "--threads", 1)
+    assert "what is between them with --separator (cut at spaces they would be 6 labels)" in done.err
+    path.write_text("text,tags\n" + "".join(f"thing {i},the name of {i}\n" for i in range(40)))
+    assert "cut at spaces" not in cli("train", path, "--out", tmp_path / "n", "--threads", 1).err
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="a file system that takes no files")
+def test_a_place_that_takes_no_files_is_told_before_training(cli, shop, table):
+    line = one_line(cli("train", table, "--out", "/proc/m"), "/proc/m: the folder /proc ")
+    assert "guessed" not in line
+    one_line(cli("predict", shop, table, "--out", "/proc/tagged.csv"), "the folder /proc ")
+
+
+@pytest.mark.parametrize("word", ["remove", "delete"])
+def test_who_wants_a_tag_gone_is_told_how(cli, shop, word):
+    one_line(cli("labels", shop, word, "drink"), "retire takes a tag out of all answers")
+
+
+def test_what_comes_next_is_told(cli, table, xmc, tmp_path):
+    folder = tmp_path / "a shop"
+    told = cli("train", table, "--out", folder, "--threads", 1).err.splitlines()[-1]
+    assert told == (
+        f"next: labelwood evaluate '{folder}' FILE, or labelwood predict '{folder}' FILE --out tagged.csv, "
+        f"or labelwood serve '{folder}'"
+    )
+    assert "next:" not in cli("train", table, "--out", tmp_path / "q", "--threads", 1, "-q").err
+    assert "next:" not in cli("train", table, "--out", tmp_path / "j", "--threads", 1, "--json").err
+
+
+def test_a_tag_that_is_no_concept_is_told(cli, tmp_path):
+    (tmp_path / "names.tsv").write_text("id\tfi\ny:1\tkoira\ny:2\tkissa\ny:3\tlintu\n")
+    (tmp_path / "rows.csv").write_text("text,tags\nkoira haukkuu,y:1\nkissa nukkuu,y:2\nlintu laulaa,y:3\n")
+    vocabulary = ("--vocab", tmp_path / "names.tsv", "--lang", "fi", "--threads", 1)
+    assert cli("train", tmp_path / "rows.csv", *vocabulary, "--out", tmp_path / "m").code == 0
+    (tmp_path / "more.csv").write_text("text,tags\nkoiran ruoka,koirat;lintu\n")
+    done = cli("learn", tmp_path / "m", tmp_path / "more.csv", "--separator", ";")
+    assert done.code == 0, done.err
+    assert "1 new tag: 'koirat'" in done.out
+    assert "note: 'koirat' is new beside 'koira': `labelwood labels DIR merge` makes them one" in done.err
+    assert "note: 1 new tag not in the vocabulary: koirat" in done.err
+    done = cli("labels", tmp_path / "m", "merge", "koirat", "koira")
+    assert done.code == 0, done.err
 
 
 def test_another_column_of_labels_is_told(cli, shop, table):

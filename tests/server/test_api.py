@@ -112,6 +112,17 @@ def test_labels_are_assigned_as_the_tagger_assigns_them(start, tmp_path):
         assert {label["name"] for label in row if label["assigned"]} == {name for name, _ in given}
     assert not any(label["assigned"] for label in service.predict(texts=["unknownword"], k=6)[0])
     assert len(service.predict(texts=asked, assign=True, k=1)[0]) <= 1
+    for least in (0.05, 0.5, 1.0):
+        expected = tagger.predict(asked, assign=f"threshold={least}")
+        given = service.predict(texts=asked, threshold=least)
+        assert [names(row) for row in given] == [[name for name, _ in row] for row in expected]
+        assert all(label["assigned"] and label["probability"] >= least - 1e-6 for row in given for label in row)
+        assert lw.Client(service.url).predict(asked, assign=f"threshold={least}") == [
+            [(name, pytest.approx(p, abs=1e-6)) for name, p in row] for row in expected
+        ]
+    with pytest.raises(lw.ParamError, match="learnt in training"):
+        lw.Client(service.url).predict(asked, assign="f1")
+    assert service.json("POST", "/v1/predict", {"texts": asked, "threshold": 1.5})[0] == 400
 
 
 def test_without_a_rule_nothing_is_assigned(service):

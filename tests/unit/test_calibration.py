@@ -37,7 +37,9 @@ def answers(seed=0, n_rows=4000, n_labels=30, width=5, squash=1.0):
     return HeldOut(TopK(labels, scores), y, 1), counts
 
 
-@pytest.mark.parametrize("text", ["f1", "f1-macro", "f1-sample", "precision=0.9", "recall=0.8", "count=4"])
+@pytest.mark.parametrize(
+    "text", ["f1", "f1-macro", "f1-sample", "precision=0.9", "recall=0.8", "count=4", "threshold=0.5"]
+)
 def test_rules_are_read_and_written_alike(text):
     assert str(Assignment.parse(text)) == text
 

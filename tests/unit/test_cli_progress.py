@@ -4,7 +4,7 @@ import io
 import sys
 
 from labelwood.cli.progress import Bar, Lines, TimeLeft, shown
-from labelwood.progress import SILENT
+from labelwood.progress import SILENT, WHOLE
 
 
 def test_quick_work_writes_no_line():
@@ -40,6 +40,20 @@ def test_the_time_left_goes_by_what_was_done_here():
     assert left.text("reading", 0, 0) == ""
 
 
+def test_lines_tell_the_time_left_in_all():
+    now, written = [0.0], []
+    lines = Lines(clock=lambda: now[0], write=written.append)
+    for second in (0.0, 11.0, 22.0):
+        now[0] = second
+        if second > 11:
+            lines.step(WHOLE, 22, 322)
+        lines.step("part 1 of 3, words: choosing C", int(second), 100)
+    assert written == [
+        "part 1 of 3, words: choosing C: 11 of 100 (11%, about 89 s left)",
+        "part 1 of 3, words: choosing C: 22 of 100 (22%, about 78 s left); in all about 5 min left",
+    ]
+
+
 def test_unknown_totals_are_left_out():
     now, written = [0.0], []
     lines = Lines(clock=lambda: now[0], write=written.append)
@@ -53,14 +67,16 @@ class Display:
 
     def __init__(self):
         self.tasks, self.updates, self.shown = [], [], {}
+        self.described = {}
 
     def add_task(self, what, total):
         self.tasks.append((what, total))
         self.shown[len(self.tasks) - 1] = what
         return len(self.tasks) - 1
 
-    def update(self, task, completed, total):
+    def update(self, task, completed, total, description=None):
         self.updates.append((task, completed, total))
+        self.described[task] = description
 
     def remove_task(self, task):
         del self.shown[task]
@@ -74,6 +90,16 @@ def test_the_bar_makes_one_task_for_each_work():
     bar.step("training", 2, 10)
     assert display.tasks == [("reading", None), ("training", 10)]
     assert display.updates == [(0, 1, None), (1, 1, 10), (1, 2, 10)]
+
+
+def test_a_bar_tells_the_time_left_in_all():
+    display = Display()
+    bar = Bar(display)
+    for number in (1, 2):
+        bar.step(WHOLE, 20 * number, 130)
+        bar.step(f"part {number}", 5, 5)
+        assert next(iter(display.shown.values())) == WHOLE  # it stays
+    assert display.described[0] == "in all about 90 s left"
 
 
 def test_what_is_done_makes_room_for_what_begins():

@@ -1,5 +1,6 @@
 """HTML texts: what a reader sees of them, when texts count as HTML, and that no text takes long or grows."""
 
+import html
 import random
 import time
 
@@ -42,6 +43,30 @@ def test_what_a_reader_sees(text, seen):
     assert without_markup(text) == html_text(text) == seen
 
 
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("text", [PRODUCT, "Line<br/>break", "<p>Five &lt; six</p>", "x\n<b>bold</b>\ny"])
+def test_markup_that_was_escaped_is_markup(text, times):
+    escaped = text
+    for _ in range(times):
+        escaped = html.escape(escaped)
+    assert "<" not in escaped
+    assert without_markup(escaped) == without_markup(text)
+    assert are_html([escaped])
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("Write &lt;p&gt; before it", "Write <p> before it"),  # no element that ends: a text about markup
+        ("5 &lt; 6 &amp;lt; 7", "5 < 6 &lt; 7"),
+        ("<p>Write &lt;b&gt;x&lt;/b&gt;</p>", "Write <b>x</b>"),  # markup of its own: what is escaped is text
+        (html.escape(html.escape(html.escape("<p>x</p>"))), html.escape(html.escape("<p>x</p>"))),
+    ],
+)
+def test_other_escaped_signs_are_decoded_once(text, seen):
+    assert without_markup(text) == seen
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "&", "& &;", "<<>>", " \n two  spaces\n", "5 < 6 and 7 > 6", "R&D at AT&T", "a <- b -> c <3 <", "</>", "<1>"],
@@ -74,7 +99,7 @@ def test_impossible_characters_are_no_error():
 
 
 UNITS = ["<", "<a", "</", "<!", "<!--", "<script>", "<script ", "</script", "<style></style"]
-SIGNS = ["&", "&a", "&notit", "&#9", "&#x"]
+SIGNS = ["&", "&a", "&notit", "&#9", "&#x", "&amp;", "&lt;", "&amp;lt;", "&lt;p&gt;", "&#60;a "]
 QUOTED = ['<a "', "<a \"'", '<a \'""', "<a =\"'", "<a \"<b '", '<template "', "<br ='"]
 
 
@@ -114,7 +139,10 @@ def test_texts_without_signs_of_markup_are_the_same_object(text):
     assert without_markup(text) is text
 
 
-PIECES = ["<p>", "</p>", "<b", "<br/>", "<!--", "-->", "&amp;", "&#", "'", '"', ">", "<script>", "a b", "\n", "é"]
+PIECES = [
+    "<p>", "</p>", "<b", "<br/>", "<!--", "-->", "&amp;", "&lt;", "&amp;lt;p&amp;gt;", "&#", "'", '"', ">", "<script>",
+    "a b", "\n", "é",
+]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(PIECES)))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.calibration.fitted import FittedCalibration, bands_of
-from labelwood.calibration.held_out import SMALLEST_ROWS, HeldOut, held_out, places
+from labelwood.calibration.held_out import SMALLEST_ROWS, HeldOut, held_out, parts_of, places
 from labelwood.calibration.isotonic import Curve, learnt_curve
 from labelwood.calibration.label_odds import learnt_odds, with_odds
 from labelwood.calibration.row_context import RowContext, learnt_context
@@ -21,7 +21,7 @@ from labelwood.metrics.bands import mass_bands
 from labelwood.metrics.hits import hit_matrix
 from labelwood.models.base import Model
 from labelwood.models.fit_input import FitInput, checked_input
-from labelwood.progress import SILENT, Progress
+from labelwood.progress import SILENT, Outlined, Progress
 from labelwood.topk import PAD, TopK
 
 Bools = npt.NDArray[np.bool_]
@@ -53,6 +53,22 @@ def calibrated(
 def enough_rows(data: FitInput) -> bool:
     """True if there are enough labelled rows to hold some out."""
     return int(np.count_nonzero(np.diff(data.y.indptr))) >= SMALLEST_ROWS
+
+
+def outlined(
+    model: Model[Any, Any], data: FitInput, rule: Assignment | None, texts: Bools | None, progress: Progress
+) -> Progress:
+    """The progress of a model's training and, with a rule, of its calibration: with the time left where it is known.
+
+    texts: as in `calibration_of`.
+    """
+    settings = model._settings()
+    stages = [] if progress is SILENT else model._stages(settings, data)
+    if not stages:
+        return progress
+    if rule is not None and enough_rows(data if texts is None else data.take(np.flatnonzero(texts))):
+        stages += model._stages_without(settings, data, parts_of(type(model), settings, data, texts))
+    return Outlined(progress, stages)
 
 
 def calibration_of(

@@ -99,16 +99,21 @@ class FittedCalibration:
         """The same answers with probabilities in place of scores, most probable first; among: as in `probabilities`."""
         return _ordered(top, np.where(top.labels != PAD, self.probabilities(top, among), -np.inf))
 
-    def assigned(self, top: TopK, among: TopK | None = None) -> TopK:
-        """The answers that the rule gives, with probabilities in place of scores; a row may keep none."""
+    def assigned(self, top: TopK, among: TopK | None = None, threshold: float | None = None) -> TopK:
+        """The answers that the rule gives, with probabilities in place of scores; a row may keep none.
+
+        threshold: the least probability of an answer, in place of the rule.
+        """
         probabilities = self.probabilities(top, among)
-        kept = (top.labels != PAD) & (probabilities >= self.thresholds_of(top.labels))
+        kept = (top.labels != PAD) & (probabilities >= self.thresholds_of(top.labels, threshold))
         chosen = _ordered(top, np.where(kept, probabilities, -np.inf))
         most = int(kept.sum(axis=1).max()) if kept.size else 0
         return TopK(np.where(np.isfinite(chosen.scores), chosen.labels, PAD), chosen.scores).cut(max(1, most))
 
-    def thresholds_of(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
-        """The threshold of each of some labels, in their shape."""
+    def thresholds_of(self, labels: npt.NDArray[np.int32], asked: float | None = None) -> npt.NDArray[np.float32]:
+        """The threshold of each of some labels, in their shape: what is asked for, else what the rule has chosen."""
+        if asked is not None:
+            return np.full(labels.shape, asked, np.float32)
         numbers = np.where(labels != PAD, labels, 0)
         values = self.thresholds.of_bands[self.bands[numbers]]
         special = self.thresholds.labels

@@ -55,6 +55,8 @@ def chosen_thresholds(rule: Assignment, judged: Judged) -> Thresholds:
         return _macro(judged)
     if rule.goal == "f1-sample":
         return _for_all(_best_for_rows(judged))
+    if rule.goal == "threshold":
+        return _for_all(rule.number or 0.0)
     threshold, note = _on_the_curve(rule, judged)
     return _for_all(threshold, note)
 

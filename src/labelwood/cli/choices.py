@@ -37,7 +37,7 @@ def words_choice(
 ) -> tuple[str | None, list[str]]:
     """("auto" if the script or held-out rows are to choose the words; else None and the sentence about plain ones).
 
-    views: whether the model looks at letters and pairs of words by itself; then scripts and English need no trial.
+    views: whether the model looks at letters and pairs of words by itself; then English needs no trial.
     features: those that somebody has set.
     """
     from labelwood.features.languages import AUTO, in_syllables, language_name
@@ -47,7 +47,7 @@ def words_choice(
     some: Sequence[str] = texts[:: max(1, len(texts) // LOOKED_AT)]
     if reads_markup(texts, features)[0]:
         some = as_read(some, True)
-    if not views and in_syllables(some):
+    if in_syllables(some):
         return AUTO, []
     code = main_language(some)
     if len(texts) >= FEWEST_TO_TRY and (not views or code not in (None, ENGLISH)):

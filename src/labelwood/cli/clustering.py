@@ -52,7 +52,7 @@ def predict_on_cluster(
     address: str,
     *,
     k: int | None,
-    assign: bool,
+    assign: bool | str,
     text: str | None,
     include: Sequence[str],
     exclude: Sequence[str],

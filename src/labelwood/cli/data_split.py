@@ -39,18 +39,21 @@ def command(
     """Split DATA into a training and a test file.
 
     By a share of the rows, or as a trSplit file of the XMC repository says: the test rows are those of the tstSplit
-    file beside it, else all others. With --group no group is in both parts; tables then have a column `group`. Without
-    it copies of a text are in one part if a tenth of the texts have one, unless --stratify is given.
+    file beside it, else all others. Tables keep all their columns. With --group no group is in both parts. Without it
+    copies of a text are in one part if a tenth of the texts have one, unless --stratify is given.
     """
     from dataclasses import replace
+    from functools import partial
 
     from labelwood.cli.console import count, say
     from labelwood.cli.inputs import read_data, split_choices, tell
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.data.copies import with_copies_as_groups
+    from labelwood.data.dataset import TableForm
     from labelwood.data.reading.split_rows import listed_parts
     from labelwood.data.split import split as split_by_share
+    from labelwood.data.writing.columns_write import ending_of, write_columns
     from labelwood.data.writing.write import write
     from labelwood.errors import ParamError
 
@@ -61,7 +64,8 @@ def command(
     for path in (out_train, out_test):
         check_file(path, force=force)
     with shown(quiet) as progress:
-        rows = read_data(
+        read = partial(
+            read_data,
             data,
             format=format,
             text=text,
@@ -72,8 +76,12 @@ def command(
             on_bad_row=on_bad_row,
             encoding=encoding,
             progress=progress,
-            quiet=quiet,
         )
+        rows = read(quiet=quiet)
+        if rows.form is not None and rows.form.text and all(map(ending_of, (out_train, out_test))):
+            whole = read(quiet=True, keep_columns=True)
+            if whole.n_rows == rows.n_rows:  # else several lines are one text, which is written as one row
+                rows = replace(rows, columns=whole.columns)
         given = split_choices(data, split, split_column, "tr")
         if given and group is not None:
             raise ParamError("--split says which rows go where, so --group cannot; leave one of them out")
@@ -87,6 +95,10 @@ def command(
             train, held = split_by_share(apart, test=test, seed=seed, stratify=stratify)
             parts = replace(train, groups=None), replace(held, groups=None)
         for part, path in zip(parts, (out_train, out_test), strict=True):
-            write(part, path)
+            if part.columns is None:
+                write(part, path)
+                continue
+            form = part.form or TableForm()
+            tell(write_columns(path, part.columns, delimiter=form.delimiter, of_excel=form.of_excel), quiet=quiet)
     if not quiet:
         say(f"{count(parts[0].n_rows, 'row')} written to {out_train}, {count(parts[1].n_rows, 'row')} to {out_test}")

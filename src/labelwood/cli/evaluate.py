@@ -43,6 +43,7 @@ def command(
             help="The constants of PSP and PSnDCG. Default: those of a known data set, else 0.55,1.5.",
         ),
     ] = None,
+    threshold: options.Threshold = None,
     rule: options.Rule = None,
     threads: options.Threads = None,
     text: options.Text = None,
@@ -67,7 +68,7 @@ def command(
     """
     from labelwood.cli.console import count, say_note, show, show_json, show_sentence, show_table
     from labelwood.cli.inputs import split_choices
-    from labelwood.cli.loaded import Loaded
+    from labelwood.cli.loaded import Loaded, check_order
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.errors import DataError, ParamError
@@ -83,10 +84,13 @@ def command(
             raise ParamError(f"--html {html}: the ending must be .html")
         check_file(html, force=force)
     constants, whose = _propensity(propensity, data)
+    check_order(model, data)
+    data = _test_data(data, quiet=quiet or json)
     loaded = Loaded(model, threads, verify=verify)
     loaded.check_rule(rule)
     checked_k(ks[-1], loaded.n_labels)
-    if group is not None and not loaded.assigns(None):
+    assigns = loaded.assigns(None, threshold=threshold)
+    if group is not None and not assigns:
         raise ParamError(f"--group is for the intervals of assigned tags, and {model} has not learnt to assign tags")
     with shown(quiet) as progress:
         rows = loaded.read(
@@ -108,7 +112,7 @@ def command(
         # Filter pairs take answers away: with as many spare places as a row may lose, the first k stay filled.
         spare = _most_pairs_of_a_row(rows.filter_pairs)
         top = loaded.predict(rows, max(ks[-1], min(ks[-1] + spare, loaded.n_labels)))
-        given = loaded.answers(rows, None, assign=True) if loaded.assigns(None) else None
+        given = loaded.answers(rows, None, assigns) if assigns else None
         y, unknown = loaded.truth(rows)
         if rule is not None:
             top, given, y, unknown = _ruled(loaded, rule, top, given, y, unknown)
@@ -172,6 +176,18 @@ def command(
         show_table(what, columns, worst)
     if cost:
         show("search, mean per row: " + ", ".join(f"{what} {value:.2f}" for what, value in cost.items()))
+
+
+def _test_data(data: Path, *, quiet: bool) -> Path:
+    """The test file of a folder that has one, told in a note; else the data as named."""
+    from labelwood.cli.inputs import tell
+    from labelwood.data.reading.read import test_file
+
+    found = test_file(data) if data.is_dir() else None
+    if found is None:
+        return data
+    tell([f"{data}: its test file {found.name} is read"], quiet=quiet)
+    return found
 
 
 def _ruled(

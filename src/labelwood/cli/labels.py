@@ -35,6 +35,10 @@ def command(
     from labelwood.errors import ParamError, unknown_name
     from labelwood.tagger.label_changes import ACTIONS
 
+    if action in ("remove", "delete"):
+        raise ParamError(
+            f"unknown action {action!r}: retire takes a tag out of all answers, forbid refuses it for ever"
+        )
     if action != "list" and action not in ACTIONS:
         raise ParamError(unknown_name("action", action, ["list", *ACTIONS]))
     changing = Changing(model, threads)

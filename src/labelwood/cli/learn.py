@@ -89,6 +89,10 @@ def command(
         some = ", ".join(f"{name!r} as {label!r}" for name, label in learnt.renamed[:SHOWN])
         more = ", ..." if len(learnt.renamed) > SHOWN else ""
         notes.insert(0, f"tags that were renamed or merged are learnt as what they are now: {some}{more}")
+    vocabulary = changing.tagger.fitted_.vocabulary
+    outside = [] if vocabulary is None else [name for name in learnt.new_labels if name not in vocabulary]
+    if outside:
+        notes.append(f"{count(len(outside), 'new tag')} not in the vocabulary: {', '.join(outside[:SHOWN])}")
     tell(notes, quiet=quiet)
     if applied is not None and not quiet:
         show(f"the journal is now {applied.name}")

@@ -37,6 +37,14 @@ def training_form(folder: Path, extra: Mapping[str, Any]) -> TableForm | None:
         raise ModelFileError(f"{folder}: 'table' in its manifest is damaged: {error}") from None
 
 
+def check_order(model: Path, data: Path) -> None:
+    """ParamError if the data came first and the model second."""
+    from labelwood.storage.format import MANIFEST
+
+    if not (model / MANIFEST).is_file() and model.exists() and (data / MANIFEST).is_file():
+        raise ParamError(f"{data} is the model and {model} is not: the model comes first, then the data")
+
+
 def check_header(path: Path, data: Dataset, form: TableForm | None) -> None:
     """DataError if a table was read without a header line where the training table had one.
 
@@ -174,19 +182,30 @@ class Loaded:
         progress.step("answering", x.shape[0], x.shape[0])
         return joined(parts)
 
-    def assigns(self, asked: bool | None, k: int | None = None) -> bool:
-        """True if tags are to be assigned: as asked, else where the tagger has learnt it and no k is asked for."""
+    def assigns(self, asked: bool | None, k: int | None = None, threshold: float | None = None) -> bool | str:
+        """Whether tags are to be assigned, as `Tagger.predict(assign=)` takes it.
+
+        As asked, else True where the tagger has learnt it and no k is asked for; threshold: their least probability.
+        """
+        if threshold is not None:
+            if asked is False:
+                raise ParamError("--threshold gives the tags that are so probable, so it does not go with --no-assign")
+            if not 0 < threshold <= 1:
+                raise ParamError(f"--threshold must be a probability above 0 and up to 1, but is {threshold:g}")
+            asked = True
         learnt = self.tagger is not None and self.tagger.calibration_ is not None
         if asked and not learnt:
             what = "a model of feature rows" if self.tagger is None else "a tagger that has not learnt how sure it is"
             raise ParamError(f"{self.folder}: is {what}, so it cannot assign; `labelwood train --assign f1` on texts")
+        if threshold is not None:
+            return f"threshold={threshold!r}"
         return learnt and k is None if asked is None else asked
 
     def answers(
         self,
         data: Dataset,
         k: int | None,
-        assign: bool,
+        assign: bool | str,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         progress: Progress = SILENT,
@@ -194,7 +213,7 @@ class Loaded:
         """The tags that every row is given, with probabilities; or without assign its k best labels."""
         if not assign or self.tagger is None:
             return self.predict(data, USUAL_K if k is None else k, include, exclude, progress)
-        return self.tagger.predict_top(data.texts or (), k, assign=True, include=include, exclude=exclude)
+        return self.tagger.predict_top(data.texts or (), k, assign=assign, include=include, exclude=exclude)
 
     def check_rule(self, rule: str | None) -> None:
         """ParamError, before any work, if there is no such rule or no vocabulary to apply it by."""

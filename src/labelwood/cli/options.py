@@ -65,6 +65,14 @@ Rule = Annotated[
         help="With a vocabulary: leave out concepts above another answer, or add all concepts above the answers.",
     ),
 ]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        metavar="P",
+        help="Assign the tags whose probability is at least P, such as 0.4, in place of the rule learnt in training.",
+    ),
+]
 Verify = Annotated[
     bool, typer.Option("--verify", help="Check the SHA-256 of everything in DIR, not just the quick checksums.")
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from labelwood.errors import DataError
@@ -32,3 +33,8 @@ def _check_parent(path: Path) -> None:
         raise DataError(f"{path}: the folder {parent} does not exist")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise DataError(f"{path}: the folder {parent} may not be written (permission denied)")
+    try:  # what permissions do not tell: read-only file systems, and those that take no files
+        with tempfile.TemporaryFile(dir=parent):
+            pass
+    except OSError as error:
+        raise DataError(f"{path}: the folder {parent} takes no files ({error.strerror})") from None

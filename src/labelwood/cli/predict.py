@@ -36,6 +36,7 @@ def command(
             "Default for taggers that have learnt to, unless -k is given.",
         ),
     ] = None,
+    threshold: options.Threshold = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -87,7 +88,7 @@ def command(
     from labelwood.cli.clustering import check_cluster, predict_on_cluster
     from labelwood.cli.console import count, say, show_json
     from labelwood.cli.inputs import split_choices, tell
-    from labelwood.cli.loaded import Loaded
+    from labelwood.cli.loaded import Loaded, check_order
     from labelwood.cli.outputs import check_file
     from labelwood.cli.progress import shown
     from labelwood.cli.sparing import reading_in_pieces
@@ -101,13 +102,14 @@ def command(
         check_file(out, force=force)
     elif json:
         raise ParamError("--json describes the file that is written, so it needs --out (else stdout holds the answers)")
+    check_order(model, data)
     loaded = Loaded(model, threads, verify=verify)
     words = len(str(data).split()) > 1 or (not data.suffix and data.name == str(data) != "-")
     if loaded.tagger is not None and words and not data.exists():
         raise DataError(f"{data}: no such file; a text comes from stdin: echo 'the text' | labelwood predict {model} -")
     loaded.check_rule(rule)
     loaded.titles(lang)
-    assigns = loaded.assigns(assign, k)
+    assigns = loaded.assigns(assign, k, threshold)
     checked_k(k or 1, loaded.n_labels)
     if cluster is not None:
         other = {

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from labelwood.cli.console import say
-from labelwood.progress import SILENT, Progress
+from labelwood.progress import SILENT, WHOLE, Progress
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -26,16 +26,20 @@ class Lines:
         self._write = write
         self._last = clock()
         self._left = TimeLeft(clock)
+        self._whole = ""
 
     def step(self, what: str, done: int, total: int) -> None:
         """Write a line if the last one is long ago."""
+        if what == WHOLE:
+            self._whole = f"; in all {about(total - done)}"
+            return
         now = self._clock()
         left = self._left.text(what, done, total)
         if now - self._last < SECONDS_BETWEEN_LINES:
             return
         self._last = now
         share = f"{what}: {done:,} of {total:,} ({done / total:.0%}{left})" if total else f"{what}: {done:,}"
-        self._write(share if done or total else what)
+        self._write((share if done or total else what) + self._whole)
 
 
 class TimeLeft:
@@ -51,8 +55,12 @@ class TimeLeft:
         seconds = self._clock() - began
         if not total or done <= first or done >= total or seconds < SECONDS_BEFORE_GUESS:
             return ""
-        left = seconds * (total - done) / (done - first)
-        return f", about {left / 60:.0f} min left" if left > 90 else f", about {left:.0f} s left"
+        return f", {about(seconds * (total - done) / (done - first))}"
+
+
+def about(seconds: float) -> str:
+    """Such as "about 3 min left"."""
+    return f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
 
 
 class Bar:
@@ -73,7 +81,8 @@ class Bar:
             for name in [name for name in self._tasks if name not in self._going]:
                 self._display.remove_task(self._tasks.pop(name))
             self._tasks[what] = self._display.add_task(what, total=total or None)
-        self._display.update(self._tasks[what], completed=done, total=total or None)
+        told = {"description": f"in all {about(total - done)}"} if what == WHOLE else {}
+        self._display.update(self._tasks[what], completed=done, total=total or None, **told)
         (self._going.add if done < total else self._going.discard)(what)
 
 

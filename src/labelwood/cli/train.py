@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,7 +85,7 @@ def command(
             metavar="auto|CODE|none",
             help="The language of the texts, such as de or fi+sv: inflected forms count as one word. auto: detect and "
             "try; none: plain words. The default is auto for 2,500 or more texts without --model, and with --best if "
-            "they are not English. Japanese, Hindi, Thai and the like become runs of letters, but for --best and none.",
+            "they are not English. Japanese, Hindi, Thai and the like become runs of letters, but for none.",
         ),
     ] = None,
     vocab: Annotated[
@@ -101,7 +102,7 @@ def command(
             "--assign",
             metavar="RULE",
             help="The rule by which tags are assigned: f1 (default), f1-macro, f1-sample, precision=0.9, recall=0.8, "
-            "count=4; none: learn no probabilities (to learn them takes about as long again as training).",
+            "count=4, threshold=0.5; none: learn no probabilities (which takes about as long again as training).",
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -292,6 +293,16 @@ def command(
             if kept is None
             else f"note: the rows are kept for `labelwood learn` ({size(kept.nbytes)}; --no-keep-rows leaves them out)"
         )
+    if not quiet:
+        say_note(_next(out, data))
+
+
+def _next(out: Path, data: Path) -> str:
+    """What people do next, as commands; the answers go to the kind of table that the rows came in."""
+    folder, ending = quote(str(out)), data.suffix.lower()
+    tagged = f"tagged{ending if ending in ('.xlsx', '.tsv', '.jsonl', '.parquet') else '.csv'}"
+    commands = (f"evaluate {folder} FILE", f"predict {folder} FILE --out {tagged}", f"serve {folder}")
+    return "next: " + ", or ".join(f"labelwood {command}" for command in commands)
 
 
 def _show_assignment(calibration: FittedCalibration) -> None:

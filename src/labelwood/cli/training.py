@@ -118,7 +118,9 @@ def train(
     data: Dataset, settings: Settings, progress: Progress, memory: int | None = None
 ) -> tuple[Tagger | Model[Any, Any], list[str], list[str]]:
     """(the trained Tagger if the rows are texts, else the trained model; why it has these words; other notes)."""
+    from labelwood.calibration.fit import outlined
     from labelwood.cli.choices import FEWEST_TO_TRY, words_choice
+    from labelwood.models.fit_input import checked_input
     from labelwood.models.registry import AUTO, model_class, recommended_model
     from labelwood.tagger.tagger import Tagger
 
@@ -146,7 +148,10 @@ def train(
         return tagger, reasons, notes
     settings.refuse_texts_options(data)
     name = recommended_model(data.n_labels, data.x.nnz) if settings.name == AUTO else settings.name
-    model: Model[Any, Any] = model_class(name)(**settings.model_params).fit(data, memory=memory, progress=progress)
+    model: Model[Any, Any] = model_class(name)(**settings.model_params)
+    if model.trains_several:
+        progress = outlined(model, checked_input(data), None, None, progress)
+    model.fit(data, memory=memory, progress=progress)
     return model, [], list(model.notes_)
 
 

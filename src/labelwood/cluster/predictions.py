@@ -26,7 +26,7 @@ class Asked:
     """What is asked of every row: as in Tagger.predict; text: the columns that hold it."""
 
     k: int | None = None
-    assign: bool = False
+    assign: bool | str = False
     text: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()

@@ -39,6 +39,9 @@ _IN_LINES = (
 _APART, _KNOWN = frozenset(_BLOCKS.split()), frozenset(f"{_BLOCKS} {_IN_LINES}".split())
 _ENTITY = re.compile("&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
 SOFT_HYPHEN = "\xad"  # is not seen within a line
+# Some exports escape the markup itself, once (&lt;p&gt;) or twice (&amp;lt;p&amp;gt;): then no "<" is left.
+_ESCAPED = re.compile("&(?:amp;)*(?:lt|#0*60|#x0*3c);", re.IGNORECASE)
+MOST_ESCAPES = 2
 # Whether texts are HTML shows in so many of them, and in so many characters of each.
 LOOKED_AT, LOOKED_AT_CHARACTERS = 1_000, 20_000
 MOST = 0.5
@@ -53,9 +56,9 @@ def without_markup(text: str) -> str:
     """What a reader sees of a text that may be HTML; a text without markup and soft hyphens as it is."""
     if "<" not in text and "&" not in text and SOFT_HYPHEN not in text:
         return text
-    one_line = text.replace("\n", " ")
+    one_line = _with_markup(text).replace("\n", " ")
     seen = _visible(one_line)
-    return text if seen == one_line else _trimmed(seen)
+    return text if seen == text.replace("\n", " ") else _trimmed(seen)
 
 
 def are_html(texts: Sequence[str]) -> bool:
@@ -64,11 +67,26 @@ def are_html(texts: Sequence[str]) -> bool:
     return bool(some) and sum(map(_is_html, some)) >= MOST * len(some)
 
 
+def _with_markup(text: str) -> str:
+    """The text with its markup as markup: unescaped if it has none but what was escaped once or twice is HTML."""
+    if "<" in text or not _ESCAPED.search(text):
+        return text
+    unescaped = text
+    for _ in range(MOST_ESCAPES):
+        unescaped = html.unescape(_NO_CHARACTER.sub(" ", unescaped))
+        if "<" in unescaped:
+            return unescaped if _has_elements(unescaped[:LOOKED_AT_CHARACTERS]) else text
+    return text
+
+
 def _is_html(text: str) -> bool:
+    """Whether a text is marked up, or was before it was escaped."""
+    text = _with_markup(text[:LOOKED_AT_CHARACTERS])
+    return "<" in text and _has_elements(text)
+
+
+def _has_elements(text: str) -> bool:
     """Whether a text has an element with its end, a line break, or an entity beside a tag."""
-    if "<" not in text:
-        return False
-    text = text[:LOOKED_AT_CHARACTERS]
     opened: set[str] = set()
     closed: set[str] = set()
     for match in _MARKUP.finditer(text):

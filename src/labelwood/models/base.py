@@ -23,7 +23,7 @@ from labelwood.models.explanation import Explanation
 from labelwood.models.fit_input import FitInput, checked_input
 from labelwood.models.fitted import Fitted
 from labelwood.params import Params
-from labelwood.progress import SILENT, Progress, named_progress
+from labelwood.progress import SILENT, Progress, Stage, named_progress
 from labelwood.scratch import Scratch, current_scratch, sparing
 from labelwood.storage.steps import scratch_of_run
 from labelwood.topk import TopK, checked_k, empty
@@ -120,6 +120,16 @@ class Model(Estimator, ABC, Generic[P, F]):
             progress = named_progress(data.progress, f"model {number} of {len(parts)}")
             state = cls._train(settings, taught.with_progress(progress))
             yield state if like is None else state.on_the_scale_of(like)
+
+    @staticmethod
+    def _stages(settings: P, data: FitInput) -> list[Stage]:
+        """The stages of training, where they are long and known beforehand; else nothing."""
+        return []
+
+    @staticmethod
+    def _stages_without(settings: P, data: FitInput, parts: Sequence[npt.NDArray[np.int64]]) -> list[Stage]:
+        """The stages of `_train_without`, as `_stages`."""
+        return []
 
     @staticmethod
     def _cheap_to_leave_out(settings: P, data: FitInput) -> npt.NDArray[np.bool_] | None:

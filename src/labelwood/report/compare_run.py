@@ -24,7 +24,7 @@ from labelwood.errors import LabelwoodError, ParamError
 from labelwood.loading import load
 from labelwood.models.base import Model
 from labelwood.models.registry import model_class
-from labelwood.progress import Progress
+from labelwood.progress import WHOLE, Progress
 from labelwood.report.compare_data import stored
 from labelwood.tagger.tagger import Tagger
 from labelwood.topk import TopK
@@ -48,7 +48,7 @@ class Reports:
     def step(self, what: str, done: int, total: int) -> None:
         """Write a line if the last one is not just written."""
         now = time.monotonic()
-        if now - self._last >= SECONDS_BETWEEN_REPORTS:
+        if what != WHOLE and now - self._last >= SECONDS_BETWEEN_REPORTS:  # a comparison is more than this training
             self._last = now
             self.line({"what": what, "done": int(done), "total": int(total)})
 

@@ -61,10 +61,11 @@ class Labeller:
         self._app = app
         self._served = served
         self._calibration = served.calibration
-        self._assign = asked.assign
-        if asked.assign and self._calibration is None:
+        self._threshold = asked.threshold
+        self._assign = asked.assign or asked.threshold is not None
+        if self._assign and self._calibration is None:
             raise Problem(400, f"the model {served.name!r} has no rule that assigns labels: train it with one (assign)")
-        widest = self._calibration.width if self._calibration is not None and asked.assign else USUAL_K
+        widest = self._calibration.width if self._calibration is not None and self._assign else USUAL_K
         self._k = asked.k if asked.k is not None else widest
         self._min_score = asked.min_score
         self._allow = None if asked.allow is None else served.label_numbers(asked.allow)
@@ -114,7 +115,7 @@ class Labeller:
             return [[_Candidate(number, score) for number, score in row] for row in part.top]
         top = part.top
         probabilities = self._calibration.probabilities(top)
-        assigned = (probabilities >= self._calibration.thresholds_of(top.labels)) & part.known[:, None]
+        assigned = (probabilities >= self._calibration.thresholds_of(top.labels, self._threshold)) & part.known[:, None]
         assigned[:, self._calibration.width :] = False
         if part.certain is not None:
             probabilities[part.certain], assigned[part.certain] = 1.0, True

@@ -12,6 +12,7 @@ MAX_K = 1_000
 Count = Annotated[int, Meta(ge=1, le=MAX_K)]
 Label = Annotated[int, Meta(ge=0, le=2**31 - 1)] | Annotated[str, Meta(max_length=10_000)]
 LabelName = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Probability = Annotated[float, Meta(gt=0, le=1)]
 ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
 Language = Annotated[str, Meta(min_length=1, max_length=35)]  # BCP 47
 
@@ -30,6 +31,7 @@ class PredictRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     features: list[FeatureRow] | UnsetType = UNSET
     k: Count | None = None  # 5 if absent; with `assign`, all
     assign: bool = False  # only the labels that the tagger's rule assigns
+    threshold: Probability | None = None  # only the labels that are at least so probable, in place of the rule
     min_score: float | None = None
     # Only these labels, by number or name; with a vocabulary also "below:ID" (ID and all below it) and "scheme:ID".
     allow: list[Label] | None = None

@@ -108,6 +108,12 @@ class FittedTagger:
         label = self.label_named(name)
         return self.labels.merged.get(label, label)
 
+    def called(self) -> dict[str, int]:
+        """What people call the labels -> their numbers: the names of concepts, else the labels themselves."""
+        if self.vocabulary is None or not self._knows_concepts:
+            return self.ids
+        return {self.vocabulary.name(label): number for label, number in self.ids.items()}
+
     @cached_property
     def _knows_concepts(self) -> bool:
         return self.vocabulary is not None and are_concepts(self.label_names, self.vocabulary)
@@ -261,10 +267,14 @@ class FittedTagger:
         k: int | None,
         n_threads: int | None,
         *,
+        threshold: float | None = None,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
     ) -> TopK:
-        """The labels that each text is given, at most k, with probabilities; a text without a known word gets none."""
+        """The labels that each text is given, at most k, with probabilities; a text without a known word gets none.
+
+        threshold: the least probability of a label, in place of the learnt rule.
+        """
         sure, include, exclude = self.sure(), list(include), list(exclude)
         if k is not None:
             checked_k(k, len(self.label_names))
@@ -276,7 +286,7 @@ class FittedTagger:
         answers.labels[unknown], answers.scores[unknown] = PAD, -np.inf
         # A label that may not be answered is still a rival of those that may.
         among = self.predict(texts, self._looked, n_threads) if (include or exclude) else None
-        top = _with_certain(sure.assigned(answers, among), answers, certain)
+        top = _with_certain(sure.assigned(answers, among, threshold), answers, certain)
         return top if k is None else top.cut(k)
 
     def ranked(self, texts: Sequence[str], k: int, n_threads: int | None) -> TopK:

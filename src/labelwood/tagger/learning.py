@@ -164,7 +164,7 @@ def learned(
         state.model.name,
         taught.kept.n_pending,
         seconds,
-        _slips(new_labels, state.ids),
+        _slips(new_labels, state.called()),
         renamed,
     )
 
@@ -172,10 +172,10 @@ def learned(
 # what is new
 
 
-def _slips(new_labels: Sequence[str], ids: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
+def _slips(new_labels: Sequence[str], known: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
     """The new labels, of those that a message names, that are hardly meant to be new, and the label that was meant."""
-    near = [(name, nearly_known(name, ids)) for name in new_labels[:SHOWN]]
-    return tuple((name, known) for name, known in near if known is not None)
+    near = [(name, nearly_known(name, known)) for name in new_labels[:SHOWN]]
+    return tuple((name, meant) for name, meant in near if meant is not None)
 
 
 def _renamed(state: FittedTagger, lists: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from scipy import sparse
 
 from labelwood.calibration.fitted import FittedCalibration
+from labelwood.calibration.rule import asked_threshold
 from labelwood.data.dataset import Dataset
 from labelwood.errors import DataError, ParamError
 from labelwood.estimator import Estimator, nested
@@ -54,17 +55,17 @@ class Tagger(Estimator):
     from the defaults here (words, sublinear tf, unit length), or of BagVectorizer for models that take counts of words
     and n-grams, such as "hsoftmax". model_params: parameters of a model that is given by name. scikit-learn reaches the
     parts as "model__C" and "features__min_df". assign: the rule by which `predict(assign=True)` gives labels: "f1",
-    "f1-macro", "f1-sample", "precision=0.9", "recall=0.8" or "count=4"; learning it, and how sure answers are, takes
-    about as long again as training, so None leaves it out. keep_rows: keep the training rows, compactly, so that
-    `learn` can teach the model corrections; None: if they take at most 100 MB. lang: the language of the texts, such as
-    "fi", makes inflected words alike by their stems; "auto" detects it and keeps what held-out rows prefer, as `notes_`
-    then says; without it, too, scripts such as Japanese or Thai, where spaces do not tell words apart, are cut into
-    runs of letters (features={"analyzer": "word"}: into words). Texts that are HTML, as most of them show, are read as
-    a reader sees them, and so are all texts that come later (features={"markup": False}: as they are). vocabulary: a
-    thesaurus or its file; labels are its ids then, which have names, and deprecated ones are not suggested. name_rows:
-    learn from the names of the labels, too, as from rows: rare labels, and those without a row, are then found by their
-    words; None: if held-out rows are answered better so, as `notes_` then says. The constructor only stores; `fit`
-    validates.
+    "f1-macro", "f1-sample", "precision=0.9", "recall=0.8", "count=4" or "threshold=0.5"; learning it, and how sure
+    answers are, takes about as long again as training, so None leaves it out. keep_rows: keep the training rows,
+    compactly, so that `learn` can teach the model corrections; None: if they take at most 100 MB. lang: the language of
+    the texts, such as "fi", makes inflected words alike by their stems; "auto" detects it and keeps what held-out rows
+    prefer, as `notes_` then says; without it, too, scripts such as Japanese or Thai, where spaces do not tell words
+    apart, are cut into runs of letters (features={"analyzer": "word"}: into words). Texts that are HTML, as most of
+    them show, are read as a reader sees them, and so are all texts that come later (features={"markup": False}: as they
+    are). vocabulary: a thesaurus or its file; labels are its ids then, which have names, and deprecated ones are not
+    suggested. name_rows: learn from the names of the labels, too, as from rows: rare labels, and those without a row,
+    are then found by their words; None: if held-out rows are answered better so, as `notes_` then says. The constructor
+    only stores; `fit` validates.
     """
 
     # What the last fit has to say about its choices; of the class, so that the constructor sets nothing but parameters.
@@ -246,15 +247,16 @@ class Tagger(Estimator):
         texts: Iterable[str],
         k: int | None = None,
         *,
-        assign: bool = False,
+        assign: bool | str = False,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
         rule: str | None = None,
     ) -> list[list[tuple[str, float]]]:
         """The k best labels of each text as (label, score), best first; k: 5 if it is not given.
 
-        assign: the labels that the tagger's rule gives, 0 to n (at most k), as (label, probability). A text without a
-        word that the tagger knows gets none. include and exclude choose what may be answered: labels; with a vocabulary
+        assign: the labels that the tagger's rule gives, 0 to n (at most k), as (label, probability); with
+        "threshold=0.5" the labels that are at least so probable. A text without a word that the tagger knows gets none.
+        include and exclude choose what may be answered: labels; with a vocabulary
         also "below:ID" (with all below it) and "scheme:ID", and `name` gives the names of its ids. rule, with a
         vocabulary: "ancestors" adds the concepts above the answers, "specific" drops answers above another.
         """
@@ -272,14 +274,14 @@ class Tagger(Estimator):
         texts: Iterable[str],
         k: int | None = None,
         *,
-        assign: bool = False,
+        assign: bool | str = False,
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
     ) -> TopK:
         """What `predict` gives, as TopK; numbers are places in `label_names`."""
-        state, rows = self.fitted_, checked_texts(texts)
+        state, threshold, rows = self.fitted_, asked_threshold(assign), checked_texts(texts)
         if assign:
-            return state.assigned(rows, k, self.n_threads, include=include, exclude=exclude)
+            return state.assigned(rows, k, self.n_threads, threshold=threshold, include=include, exclude=exclude)
         width = USUAL_K if k is None else k
         return state.predict(rows, width, self.n_threads, include=include, exclude=exclude)
 

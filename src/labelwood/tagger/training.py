@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from labelwood.calibration.fit import calibration_of, enough_rows
+from labelwood.calibration.fit import calibration_of, enough_rows, outlined
 from labelwood.calibration.fitted import FittedCalibration
 from labelwood.calibration.rule import Assignment
 from labelwood.data.dataset import Dataset
@@ -112,6 +112,8 @@ def trained(
     texts_too = rows.texts if model.reads_texts or model.takes_texts else None
     of_rows = None if rows.groups is None else rows.groups.tolist()
     data = named_rows(words, vocabulary, x, rows.y, rows.label_names, texts_too, of_rows)
+    if model.trains_several:
+        progress = outlined(model, checked_input(data), rule, _which_texts(rows), progress)
     model.fit(data, memory=memory, progress=progress)
     calibration = None if rule is None else _calibration(model, data, rule, rows, memory, progress)
     state = FittedTagger(
@@ -130,11 +132,12 @@ def trained(
 def _chosen_features(settings: TaggerSettings, rows: _Rows, progress: Progress) -> tuple[dict[str, Any], Notes]:
     """(parameters of the vectorizer, what there is to say about them); with a language, its words are chosen."""
     features = settings.feature_values()
-    # A model with views of the texts has the letters already, and looks for label names among the words.
+    # A model with views of the texts has letters beside the words, and looks for label names among the words: where
+    # spaces tell words apart it keeps them.
     letters = settings.model == AUTO or not settings.new_model(AUTO).takes_texts
     counts = settings.vectorizer_type is BagVectorizer
     if settings.lang is None:
-        if not letters or counts:
+        if counts:
             return features, ()
         return words_by_script(rows.texts, features, settings.features or {})
     if counts:
@@ -201,7 +204,12 @@ def _calibration(
     if not enough_rows(checked.take(np.flatnonzero(rows.are_texts))):
         return None
     with sparing(model._scratch(model._settings(), checked, memory)):
-        return calibration_of(model, checked, rule, None if rows.are_texts.all() else rows.are_texts)
+        return calibration_of(model, checked, rule, _which_texts(rows))
+
+
+def _which_texts(rows: _Rows) -> npt.NDArray[np.bool_] | None:
+    """Which rows are texts, where others are names of labels; None for all."""
+    return None if rows.are_texts.all() else rows.are_texts
 
 
 def _kept_rows(settings: TaggerSettings, x: Any, rows: _Rows, texts: Any, groups: Any) -> KeptRows | None:

@@ -11,7 +11,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.metrics.hits import hit_matrix
 from labelwood.metrics.ranking import discounts, ideal_dcg
 from labelwood.models.base import SCORED_AT
-from labelwood.progress import Progress
+from labelwood.progress import WHOLE, Progress
 from labelwood.storage.sharing import Shared, sharing
 from labelwood.tuning.journal import Journal, Scores, Trial
 from labelwood.tuning.recipe import ENSEMBLE, Recipe, Setting, answers, setting_text
@@ -46,7 +46,10 @@ class Clock:
 
 
 class Deadline:
-    """A Progress that passes reports on and raises TimeIsUpError once the time is over."""
+    """A Progress that passes reports on and raises TimeIsUpError once the time is over.
+
+    How long all of a training will take is not passed on: a search consists of many.
+    """
 
     def __init__(self, progress: Progress, clock: Clock, until: float) -> None:
         self._progress, self._clock, self._until = progress, clock, until
@@ -55,7 +58,8 @@ class Deadline:
         """Pass the report on, or end the work."""
         if self._clock.elapsed() > self._until:
             raise TimeIsUpError
-        self._progress.step(what, done, total)
+        if what != WHOLE:
+            self._progress.step(what, done, total)
 
 
 class Trials:

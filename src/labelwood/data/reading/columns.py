@@ -8,20 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.data.dataset import TableForm
+from labelwood.data.reading.column_names import ID_NAMES, LABEL_NAMES, TEXT_NAMES, TITLE_NAMES, plain_name
 from labelwood.data.reading.text_rows import LabelCells, TableOptions, TextRows
 from labelwood.errors import DataError, unknown_name
 from labelwood.wording import Argument, Message
-
-TITLE_NAMES = ("title", "headline", "name")
-TEXT_NAMES = (
-    "text", "content", "body", "description", "abstract", "document", "summary", "sentence", "question",
-    "review", "comment", "message",
-)  # fmt: skip
-LABEL_NAMES = (
-    "labels", "tags", "categories", "label", "tag", "category", "subjects", "keywords", "topics", "classes",
-    "target_ind", "targets",
-)  # fmt: skip
-ID_NAMES = ("id", "document_id", "uid", "doc_id", "_id")
 
 
 @dataclass(frozen=True)
@@ -53,22 +43,22 @@ def choose_columns(options: TableOptions, names: Sequence[str]) -> Columns:
     """
     path, like = options.path, options.like or TableForm()
     notes: list[str] = []
-    lower = {name.strip().lower(): name for name in reversed(names)}
+    plain = {plain_name(name): name for name in reversed(names)}
     text = _named(options.text, names) or _as_before(path, "text", like.text, names, notes)
     if not text:
-        text = _guess_text(lower)
+        text = _guess_text(plain)
         if not text:
             raise _unknown(path, "text", names)
-        notes.append(f"text taken from column {' + '.join(text)} (guessed)")
+        notes.append(f"text taken from column {' + '.join(text)} ({_guessed(plain, TEXT_NAMES, text)})")
     labels = _named(options.labels, names)
     if options.labels is None:
         labels = _as_before(path, "labels", like.labels, names, notes)
         if not labels:
-            usual = next((lower[name] for name in LABEL_NAMES if name in lower), None)
+            usual = next((plain[name] for name in LABEL_NAMES if name in plain), None)
             if usual is None or usual in text:
                 raise _unknown(path, "labels", names)
-            notes.append(f"labels taken from column {usual} (guessed)")
             labels = (usual,)
+            notes.append(f"labels taken from column {usual} ({_guessed(plain, LABEL_NAMES, labels)})")
     for name in (*text, *labels, *(() if options.group is None else (options.group,))):
         if name not in names:
             raise DataError(f"{path}: {unknown_name('column', name, names)}")
@@ -79,7 +69,7 @@ def choose_columns(options: TableOptions, names: Sequence[str]) -> Columns:
         raise DataError(
             Message(f"{path}: column {options.group!r} holds text or labels, so it cannot be ", Argument("group"))
         )
-    row_id = next((lower[name] for name in ID_NAMES if name in lower and lower[name] not in used), None)
+    row_id = next((plain[name] for name in ID_NAMES if name in plain and plain[name] not in used), None)
     return Columns(text, labels, row_id, tuple(notes), options.group)
 
 
@@ -137,11 +127,17 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
-def _guess_text(lower: dict[str, str]) -> tuple[str, ...]:
-    """The usual text columns among lower-case names: a title before the main text, or either alone."""
-    title = next((lower[name] for name in TITLE_NAMES if name in lower), None)
-    main = next((lower[name] for name in TEXT_NAMES if name in lower), None)
+def _guess_text(plain: dict[str, str]) -> tuple[str, ...]:
+    """The usual text columns among plain names: a title before the main text, or either alone."""
+    title = next((plain[name] for name in TITLE_NAMES if name in plain), None)
+    main = next((plain[name] for name in TEXT_NAMES if name in plain), None)
     return tuple(column for column in (title, main) if column is not None)
+
+
+def _guessed(plain: dict[str, str], usual: Sequence[str], chosen: tuple[str, ...]) -> str:
+    """What a note says of a guess: which other columns have a usual name, too."""
+    others = [plain[name] for name in usual if name in plain and plain[name] not in chosen]
+    return f"guessed; {_listed(others)} would fit, too" if others else "guessed"
 
 
 def looks_like_header(cells: Sequence[str], options: TableOptions | None = None) -> bool:
@@ -157,7 +153,7 @@ def looks_like_header(cells: Sequence[str], options: TableOptions | None = None)
     if asked & names:
         return True
     usual = {*TITLE_NAMES, *TEXT_NAMES, *LABEL_NAMES, *ID_NAMES}
-    return any(name.lower() in usual for name in names)
+    return any(plain_name(name) in usual for name in names)
 
 
 def join_text(parts: Sequence[str]) -> str:

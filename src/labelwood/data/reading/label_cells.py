@@ -104,7 +104,10 @@ def _find_separator(cells: list[str]) -> tuple[str, str]:
     if len(plain) < LEAST_CELLS or n_labels < OWN_LABELS * len(plain):
         return "", note
     several = f", {n_labels:,} labels in {len(plain):,} cells; if a cell holds several, name what is between them with "
-    return "", Message(note, several, Argument("separator"))
+    # Tags that are words of their own come again beside others; sentences have ever new words.
+    words = {word for cell in plain for word in cell.split()}
+    spaces = f" (cut at spaces they would be {len(words):,} labels)" if 2 * len(words) <= n_labels else ""
+    return "", Message(note, several, Argument("separator"), spaces)
 
 
 def _of_no_use(asked: str, cells: list[str]) -> Message:

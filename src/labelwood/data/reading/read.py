@@ -21,6 +21,7 @@ from labelwood.data.reading.streams import plain_name
 from labelwood.data.reading.xmc_format import SPLIT_NAME
 from labelwood.errors import DataError, ParamError, unknown_name
 from labelwood.progress import SILENT, Progress
+from labelwood.storage.format import MANIFEST
 from labelwood.wording import Argument, Message
 
 
@@ -138,6 +139,9 @@ def _read(
     return _widened(data, left["n_features"], left["n_labels"])
 
 
+_TRAINING, _TEST = ("trn", "train", "training"), ("tst", "test", "testing")
+
+
 def find_format(path: Path) -> str:
     """The name of a file's format, from its name and first bytes; DataError lists the known ones if none fits."""
     start = start_of(path)
@@ -156,27 +160,42 @@ def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
     That is the one training file (or one of the one training pair), or the folder itself if it holds documents;
     DataError lists what is there.
     """
-    candidates: dict[str, Path] = {}
     names = sorted(item.name for item in folder.iterdir() if item.is_file())
+    candidates = _files_of(folder, names, _TRAINING)
+    if len(candidates) == 1:
+        return next(iter(candidates.values())), format
+    if not candidates and format is None and has_documents(folder):
+        return folder, "documents"
+    if MANIFEST in names:
+        raise DataError(f"{folder}: is the folder of a saved model, not of data")
+    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    problem = "more than one training file" if candidates else "neither documents nor a training file known by its name"
+    raise DataError(f"{folder}: {problem}; name one of its files (it has: {shown or 'nothing'})")
+
+
+def test_file(folder: Path) -> Path | None:
+    """The one test file (or one of the one test pair) of a folder, known by its name; None if there is none."""
+    names = sorted(item.name for item in folder.iterdir() if item.is_file())
+    found = list(_files_of(folder, names, _TEST).values())
+    return found[0] if len(found) == 1 else None
+
+
+def _files_of(folder: Path, names: Sequence[str], part: Sequence[str]) -> dict[str, Path]:
+    """The files whose names say that they are of this part of the data; of a pair its features."""
+    candidates: dict[str, Path] = {}
     for name in names:
         plain = plain_name(name)
         split = SPLIT_NAME.match(plain)
         pair = NPZ_NAME.match(name)
         words = re.split(r"[^a-z]+", plain.lower())
-        training = any(word in words for word in ("trn", "train", "training"))
-        if split and training:
+        of_part = any(word in words for word in part)
+        if split and of_part:
             candidates.setdefault(f"{split['stem']}_X_Xf.txt", folder / name)
-        elif pair and (training or not pair["part"]):
+        elif pair and (of_part or (not pair["part"] and part is _TRAINING)):
             candidates.setdefault(f"X{pair['part']}.npz", folder / name)
-        elif training and re.fullmatch(r"train(?:ing)?|trn", words[0]) and len(words) == 2:
+        elif words[0] in part and len(words) == 2:
             candidates.setdefault(plain, folder / name)
-    if len(candidates) == 1:
-        return next(iter(candidates.values())), format
-    if not candidates and format is None and has_documents(folder):
-        return folder, "documents"
-    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    problem = "more than one training file" if candidates else "neither documents nor a training file known by its name"
-    raise DataError(f"{folder}: {problem}; name one of its files (it has: {shown or 'nothing'})")
+    return candidates
 
 
 def _widened(data: Dataset, n_features: int | None, n_labels: int | None) -> Dataset:

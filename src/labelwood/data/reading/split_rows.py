@@ -28,7 +28,8 @@ def split_rows(path: Path, column: int, n_rows: int) -> npt.NDArray[np.int64]:
         if not words:
             continue
         if not 1 <= column <= len(words):
-            fault = f"{path}, line {number}: has {len(words)} columns, but "
+            columns = "column" if len(words) == 1 else "columns"
+            fault = f"{path}, line {number}: has {len(words)} {columns}, but "
             raise ParamError(Message(fault, Argument("split_column"), f" asks for {column}"))
         word = words[column - 1]
         row = int(word) if word.isascii() and word.isdigit() and len(word) < 19 else 0

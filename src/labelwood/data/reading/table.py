@@ -14,7 +14,7 @@ import numpy.typing as npt
 from labelwood.data.dataset import Dataset, TableForm
 from labelwood.data.formats import FORMATS, format_names
 from labelwood.data.reading.bad_rows import BadRows
-from labelwood.data.reading.label_cells import cut_labels
+from labelwood.data.reading.label_cells import Label, cut_labels
 from labelwood.data.reading.label_sets import label_sets
 from labelwood.data.reading.one_label_lines import join_lines
 from labelwood.data.reading.text_rows import TableOptions, TextRows
@@ -23,6 +23,7 @@ from labelwood.progress import SILENT, Progress
 from labelwood.wording import Argument, Message
 
 T = TypeVar("T")
+LONG_LABELS = 40  # characters of labels that are sentences
 
 
 def read_table(
@@ -67,6 +68,7 @@ def read_table(
         were = "row was" if bad.count == 1 else "rows were"
         skipped = f"; {bad.count} bad {were} skipped, first {bad.first[0]}" if bad.count else ""
         raise DataError(f"{path}: no rows{skipped}")
+    wrong_way = _wrong_way(rows.texts, cut.labels)
     progress.step("reading rows", len(rows.texts), len(rows.texts))
     return Dataset(
         x=None,
@@ -75,11 +77,23 @@ def read_table(
         label_names=sets.names,
         row_ids=_kept(rows.row_ids, sets.kept) if rows.row_ids else None,
         source=str(path),
-        notes=(*rows.notes, *cut.notes, *([] if joined is None else [joined]), *sets.notes, *bad.notes()),
+        notes=(*rows.notes, *cut.notes, *wrong_way, *([] if joined is None else [joined]), *sets.notes, *bad.notes()),
         form=replace(rows.form, separator=cut.separator),
         columns=_columns(rows, sets.kept) if keep_columns else None,
         groups=None if group is None else _kept(rows.groups, sets.kept),
     )
+
+
+def _wrong_way(texts: Sequence[str], labels: Sequence[Sequence[Label] | None]) -> list[str | Message]:
+    """A note if labels are sentences and texts are short: somebody may have taken the one for the other."""
+    lengths = [len(label) for cell in labels for label in cell or () if isinstance(label, str)]
+    if not lengths or not texts:
+        return []
+    of_label, of_text = sum(lengths) / len(lengths), sum(map(len, texts)) / len(texts)
+    if of_label < LONG_LABELS or of_label < 2 * of_text:
+        return []
+    told = f"a label has {of_label:.0f} characters and a text {of_text:.0f}: are "
+    return [Message(told, Argument("text"), " and ", Argument("labels"), " the wrong way round?")]
 
 
 def _columns(rows: TextRows, kept: npt.NDArray[np.bool_]) -> dict[str, list[Any]]:

@@ -35,8 +35,10 @@ from labelwood.models.linear.block_edits import stored_as
 from labelwood.models.linear.one_vs_all import FittedOneVsAll
 from labelwood.models.neural.elias.inputs import WIDTH_GUESS
 from labelwood.models.registry import AUTO
+from labelwood.progress import begin_stage
 from labelwood.storage.sharing import shared
 
+START, SIDES, RANKER = "start", "sides", "ranker"  # the kinds of stages
 SMALLEST_ROWS = 1000  # a ranker of fewer rows would learn their accidents
 FEWEST_ROWS = 100  # of a ranker that is asked for by name
 # With this many times ranker_rows, one part that is held out leaves enough rows to train on.
@@ -48,7 +50,7 @@ NO_VIEWS = "none"  # no views
 _UNSEEN, _MOST_ROWS = 0.1, 0.02
 _FIRST_TREES = 50  # of the ranker whose chances the other one sees
 _JUDGED_AT = 5  # labels of a row that decide whether a view is kept
-_JUDGED_ROWS, _JUDGED_TREES, _JUDGED_FOLDS = 6000, 75, 3  # of the small rankers that decide it
+JUDGED_ROWS, _JUDGED_TREES, _JUDGED_FOLDS = 6000, 75, 3  # of the small rankers that decide it
 # The standard errors by which held-out rows must gain so that a part stays. A view stays unless they plainly lose:
 # where two choices are nearly equal, chance is not to decide. Vectors must show that they help: their package has to be
 # installed where the model answers.
@@ -138,8 +140,10 @@ class Learnt:
 def ranked_sides(settings: EnsembleParams, planned: Mapping[str, PlannedMember], data: FitInput) -> Ranked:
     """The sides, trained on all rows, and a ranker that learnt from cross-fitted answers; planned: as in `learnt`."""
     learned = learnt(settings, planned, data)
+    begin_stage(data.progress, RANKER)
     data.progress.step("ranker", 0, 1)
     first, ranker = learned.lessons.rankers(settings)
+    begin_stage(data.progress, SIDES)
     data.progress.step("ranker", 1, 1)
     sides = trained_sides(settings, learned.planned, data, learned.texts, learned.by_label, "")
     return Ranked(sides, ranker, first)
@@ -175,6 +179,7 @@ def learnt(
     `chosen_texts`; what its models chose is taken over, too. parts: of which rows there are lessons, and which rows
     teach their sides; None: `held_parts`.
     """
+    begin_stage(data.progress, START)
     texts, by_label, doubted = chosen_texts(settings, data, like)
     if like is None:
         # Once, by all rows: parts would choose the same but for chance, which takes a third of the time on small data.
@@ -188,6 +193,7 @@ def learnt(
     # Labels without a row can be proposed by their names alone.
     finds_unseen = data.label_words is not None and len(np.unique(data.y.indices)) < data.n_labels
     for number, (held, kept) in enumerate(parts, start=1):
+        begin_stage(data.progress, SIDES)
         what = f"part {number} of {len(parts)}, "
         taught = data.take(kept)
         if finds_unseen:
@@ -205,6 +211,8 @@ def learnt(
         return Lessons.of(left, settings.n_threads, groups)
 
     if doubted:
+        begin_stage(data.progress, RANKER)
+        data.progress.step("judging views of texts", 0, 0)
         # Trials of a search take the choice that the default's trial made on the same rows: for the settings that they
         # change it is the same but for chance, and it takes a quarter of the time.
         losing = shared(
@@ -365,7 +373,7 @@ class Lessons:
 
     @property
     def _judged_every(self) -> int:
-        return -(-int(self.y.shape[0]) // _JUDGED_ROWS)
+        return -(-int(self.y.shape[0]) // JUDGED_ROWS)
 
     @property
     def judged_groups(self) -> npt.NDArray[np.int64] | None:

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import DataError
-from labelwood.models.ensemble.cross_fitting import held_parts, learnt, trained_sides
+from labelwood.models.ensemble.cross_fitting import RANKER, SIDES, held_parts, learnt, trained_sides
 from labelwood.models.ensemble.members import PlannedMember
 from labelwood.models.ensemble.params import EnsembleParams
 from labelwood.models.ensemble.ranked import Ranked
 from labelwood.models.ensemble.sides import Sides
 from labelwood.models.fit_input import FitInput
+from labelwood.progress import begin_stage
 
 # Share of the lessons that a ranker does without, so that few rankers do for all parts: they take longer than sides.
 MOST_LEFT_OUT = 0.4
@@ -75,10 +76,12 @@ def ranked_without(
     learned = learnt(settings, planned, data, like, of_lessons)
     for share in shares:
         taught = ~np.isin(rows, np.concatenate([parts[number] for number in share]))
+        begin_stage(data.progress, RANKER)
         data.progress.step("ranker", 0, 1)
         first, ranker = learned.lessons.take(taught).rankers(settings)
         data.progress.step("ranker", 1, 1)
         for number in share.tolist():
+            begin_stage(data.progress, SIDES)
             kept, what = np.setdiff1d(np.arange(n_rows), parts[number]), f"model {number + 1} of {len(parts)}, "
             left, texts = data.take(kept), learned.texts.take(kept)
             sides = trained_sides(settings, learned.planned, left, texts, learned.by_label, what, n_rows)

@@ -23,8 +23,10 @@ from labelwood.models.ensemble.left_out import lesson_rows, ranked_without
 from labelwood.models.ensemble.members import PlannedMember, given_weights, held_out_weights, members_of, planned
 from labelwood.models.ensemble.network import is_quick as has_network
 from labelwood.models.ensemble.params import RANKED, EnsembleParams
+from labelwood.models.ensemble.stages import stages_of, stages_without
 from labelwood.models.ensemble.text_view import CHARACTERS, PAIRS
 from labelwood.models.fit_input import FitInput
+from labelwood.progress import Stage
 
 _INSIDE = "linear-tree"
 _TREES = {"words": 1, PAIRS: 1, CHARACTERS: 1}
@@ -95,6 +97,16 @@ class Ensemble(Model[EnsembleParams, FittedEnsemble]):
             models, n_rows = ranked.sides.models, data.x.shape[0] - len(held)
             seen = replace(data.trained_on(), n_rows=n_rows, label_counts=ranked.sides.label_counts)
             yield FittedEnsemble(settings, seen, models, np.full(len(models), 1 / len(models)), ranked)
+
+    @staticmethod
+    def _stages(settings: EnsembleParams, data: FitInput) -> list[Stage]:
+        return stages_of(settings, data) if ranks(settings, data.x.shape[0]) else []
+
+    @staticmethod
+    def _stages_without(
+        settings: EnsembleParams, data: FitInput, parts: Sequence[npt.NDArray[np.int64]]
+    ) -> list[Stage]:
+        return stages_without(settings, data, parts) if ranks(settings, data.x.shape[0]) else []
 
     @staticmethod
     def _cheap_to_leave_out(settings: EnsembleParams, data: FitInput) -> npt.NDArray[np.bool_] | None:
