@@ -6,6 +6,7 @@ import ast
 import csv
 import json
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,6 +74,8 @@ def _bracketed(text: str) -> list[Any]:
 
 def _literal(text: str) -> Any:
     try:
-        return ast.literal_eval(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns of '\d', since 3.12 where users see it
+            return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return None
