@@ -14,6 +14,7 @@ from labelwood.cli.main import run
 from labelwood.tagger.journal import journal_path
 from labelwood.tagger.tagger import Tagger
 
+N_KILLS = 200 if os.environ.get("LABELWOOD_SOAK") == "full" else 100
 LINES = "".join(f'{{"text": "sushi and rice number {n}", "labels": ["japanese"], "id": {n}}}\n' for n in range(40))
 
 
@@ -31,7 +32,7 @@ def child(folder):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-@pytest.mark.parametrize("n_kills", [8, pytest.param(100, marks=pytest.mark.slow)], ids=["a few times", "many times"])
+@pytest.mark.parametrize("n_kills", [8, pytest.param(N_KILLS, marks=pytest.mark.slow)], ids=["a few", "many"])
 def test_the_old_tagger_or_the_new_one(n_kills, tmp_path):
     texts = [f"{dish} with {side} {n}" for n in range(100) for dish, side in (("pasta", "sauce"), ("cake", "cream"))]
     Tagger("linear-tree", n_threads=1).fit(texts, [["italian"], ["baking"]] * 100).save(tmp_path / "before")

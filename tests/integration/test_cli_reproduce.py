@@ -73,6 +73,7 @@ def test_the_page_loads_nothing_and_has_pictures(written):
     assert "labelwood reproduce trees --figure 1 --figure 3" in text
 
 
+@pytest.mark.torch
 def test_finished_runs_are_used_again_and_quick_is_marked(data, tmp_path, capsys):
     arguments = ["reproduce", "dxml", "--table", "2", "--data", data, "--out", tmp_path, "--threads", 1, "--quick"]
     few = ["--set", "epochs=1", "--set", "walk_epochs=1", "--set", "n_walks=1"]

@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOW_TO = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "how-to").glob("*.md"))
 PAGES = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/which-model.md", *HOW_TO]
+# reproduce.md shows a preset with a neural part.
+RUN = [pytest.param(page, marks=pytest.mark.torch) if page.endswith("reproduce.md") else page for page in PAGES]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -41,7 +43,7 @@ def finished(command, folder, environment):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the pages speak to a POSIX shell")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", RUN)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path):
     found = blocks(page)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

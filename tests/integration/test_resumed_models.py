@@ -7,9 +7,12 @@ from scipy import sparse
 import labelwood as lw
 from labelwood.data.madeup.shop_texts import make_texts
 from labelwood.models.linear import training_parts
-from labelwood.models.neural import checkpoints, training
 from labelwood.storage import steps
 from labelwood.storage.steps import Steps, keeping
+
+pytest.importorskip("torch")
+
+from labelwood.models.neural import checkpoints, training
 
 
 class StoppedError(Exception):
