@@ -1,6 +1,11 @@
 # Two commands do everything: `make demo` and `make test`.
 PYTHON ?= python3
+# `make test PYTHON=python3.13` works in .venv-3.13, whatever Python .venv has.
+ifneq ($(PYTHON),python3)
+VENV   ?= .venv-$(or $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'),missing)
+endif
 VENV   ?= .venv
+VENV   := $(VENV)
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 SOURCES := $(shell find src native -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml README.md
@@ -24,7 +29,7 @@ test-pythons:
 
 # The native code under the address and undefined-behaviour sanitizers; the first finding ends the run (Linux, GCC).
 # libstdc++ comes along because Python does not load it before the sanitizer looks for its exceptions.
-SANITIZED := build/sanitize
+SANITIZED := build/sanitize$(VENV:.venv%=%)
 SANITIZERS = $(foreach lib,libasan.so libubsan.so libstdc++.so,$(shell $(CXX) -print-file-name=$(lib)))
 SANITIZED_TESTS := tests/oracles $(foreach name,one_vs_all_damage damaged_rows fuzzed_files tfidf_arrays,tests/hostile/test_$(name).py) \
                    $(foreach name,matrix_round_trips tfidf_properties,tests/property/test_$(name).py)

@@ -20,7 +20,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 FIRST_WITH_STABLE_ABI = 12
-QUICK = ("tests/unit", "tests/contract", "tests/oracles", "tests/layout")
 BUILD_TOOLS = ("pip", "scikit-build-core", "nanobind", "cmake", "ninja")
 
 
@@ -85,8 +84,9 @@ def check(version: str, python: Path, wheel: Path | None) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         run(executable, "-m", "labelwood", "demo", "--quiet", "--out", Path(folder) / "demo")
     environ = {"LABELWOOD_WHEEL": str(wheel)}
-    run(executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow and not torch", *QUICK)
-    run(executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/layout/test_wheel.py", environ=environ)
+    pytest = (executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    run(*pytest, "-m", "not slow and not torch", "-n", "auto", "--dist", "worksteal")
+    run(*pytest, "tests/layout/test_wheel.py", environ=environ)
     return wheel
 
 
