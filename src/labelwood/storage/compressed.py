@@ -29,9 +29,9 @@ _LINE = {"name", "dtype", "shape", "differences", "n_bytes"}
 
 
 def compressed(arrays: Mapping[str, Array]) -> Bytes:
-    """All arrays as one array of bytes; `expanded` takes it back."""
+    """All arrays as one array of bytes, the same in whatever order they come; `expanded` takes it back."""
     table, streams = [], []
-    for name, array in arrays.items():
+    for name, array in sorted(arrays.items()):
         flat = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1)
         middle = flat[max(0, (len(flat) - _TRIED) // 2) :][:_TRIED]
         whole = flat.dtype.kind in "iu" and flat.itemsize > 1
