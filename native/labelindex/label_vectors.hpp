@@ -1,4 +1,4 @@
-// The vectors of labels 0 .. n-1, read where they are: the rows of one CSR matrix, or some rows of several.
+// The vectors of labels, read where they are: the rows of one CSR matrix, or some rows of several.
 #pragma once
 #include <cstdint>
 #include <cstring>
